@@ -1,0 +1,62 @@
+//! The one gate that every check passes through.
+//!
+//! A check names its rule, so that an error can say which rule it broke, and so that a test can switch one rule off and
+//! show that a conformance vector notices.
+
+use crate::{Error, Rule};
+use alloc::string::String;
+
+/// A rule that does not hold, not yet placed in an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broken(pub Rule);
+
+impl Broken {
+    /// The error at `pointer`.
+    pub fn at(self, pointer: impl Into<String>) -> Error {
+        Error::broken(self.0, pointer)
+    }
+}
+
+impl From<Broken> for Error {
+    fn from(broken: Broken) -> Self {
+        broken.at("")
+    }
+}
+
+/// `Ok` where `holds`, or where the test-only toggle has switched `rule` off.
+pub fn check(rule: Rule, holds: bool) -> Result<(), Broken> {
+    if holds || disabled(rule) { Ok(()) } else { Err(Broken(rule)) }
+}
+
+/// As [`check`], with the place of the fault, which is only worked out when it is needed.
+pub fn check_at(rule: Rule, holds: bool, pointer: impl FnOnce() -> String) -> Result<(), Error> {
+    check(rule, holds).map_err(|broken| broken.at(pointer()))
+}
+
+#[cfg(not(feature = "rule-toggle"))]
+const fn disabled(_rule: Rule) -> bool {
+    false
+}
+
+#[cfg(feature = "rule-toggle")]
+pub use toggle::disable;
+#[cfg(feature = "rule-toggle")]
+use toggle::disabled;
+
+#[cfg(feature = "rule-toggle")]
+mod toggle {
+    use crate::Rule;
+    use core::sync::atomic::{AtomicU32, Ordering};
+
+    const NONE: u32 = u32::MAX;
+    static DISABLED: AtomicU32 = AtomicU32::new(NONE);
+
+    /// Switches `rule` off for the whole process, or all rules on again with `None`.
+    pub fn disable(rule: Option<Rule>) {
+        DISABLED.store(rule.map_or(NONE, |rule| rule as u32), Ordering::SeqCst);
+    }
+
+    pub(super) fn disabled(rule: Rule) -> bool {
+        DISABLED.load(Ordering::Relaxed) == rule as u32
+    }
+}

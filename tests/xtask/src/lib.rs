@@ -1,0 +1,10 @@
+//! The parts of `cargo xtask`, as a library, so that tests can ask the same questions.
+
+pub mod codegen;
+
+use std::path::{Path, PathBuf};
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").components().collect()
+}

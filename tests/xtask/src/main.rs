@@ -1,0 +1,15 @@
+//! `cargo xtask`: what keeps generated files and the repository in step.
+
+use anyhow::{Result, bail};
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["codegen"] => xtask::codegen::write(&xtask::root()),
+        ["codegen", "--check"] => match xtask::codegen::stale(&xtask::root())?.as_slice() {
+            [] => Ok(()),
+            stale => bail!("not fresh: {}; run `cargo xtask codegen`", stale.join(", ")),
+        },
+        _ => bail!("usage: cargo xtask codegen [--check]"),
+    }
+}
