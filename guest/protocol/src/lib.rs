@@ -23,6 +23,8 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod attestation;
+pub mod coordinator;
 pub mod error;
 pub mod generated;
 pub mod rules;

@@ -27,6 +27,9 @@ pub(super) fn generate(root: &Path) -> Result<Vec<Output>> {
         ("guest/protocol/src/generated/errors.rs".into(), rust(&table)?),
         ("wit/errors.wit".into(), wit(&table)?),
         ("spec/errors.md".into(), prose(&table)?),
+        ("guest/component/src/codes.rs".into(), mapping(&table, "use crate::Code;\nuse crate::ErrorCode;", "Code", "ErrorCode")?),
+        ("tests/native/src/codes.rs".into(), mapping(&table, "use threadmesh_protocol::Code;\nuse threadmesh_runtime::wit::ErrorCode;", "Code", "ErrorCode")?),
+        ("host/runtime/src/codes.rs".into(), names(&table)?),
     ])
 }
 
@@ -57,6 +60,30 @@ fn rust(table: &Table) -> Result<String> {
     field(&mut out, "The JSON-RPC error number.", "rpc", "i32", &|code| code.rpc.to_string());
     field(&mut out, "Whether trying again later can help.", "retryable", "bool", &|code| code.retryable.to_string());
     out += "}\n";
+    Ok(out)
+}
+
+/// A match from one enum of codes to another.
+fn mapping(table: &Table, uses: &str, from: &str, to: &str) -> Result<String> {
+    let mut out = String::from(HEADER);
+    writeln!(out, "//! Error codes across the boundary, one to one.\n\n{uses}\n")?;
+    writeln!(out, "/// The code as the boundary names it.\npub fn code(code: {from}) -> {to} {{\n    match code {{")?;
+    for Code { code, .. } in &table.codes {
+        writeln!(out, "        {from}::{0} => {to}::{0},", pascal(code))?;
+    }
+    out += "    }\n}\n";
+    Ok(out)
+}
+
+/// The codes as text, for hosts.
+fn names(table: &Table) -> Result<String> {
+    let mut out = String::from(HEADER);
+    out += "//! Error codes as text.\n\nuse crate::wit::ErrorCode;\n\n";
+    out += "/// The code's name, as in spec/errors.md.\npub const fn name(code: ErrorCode) -> &'static str {\n    match code {\n";
+    for Code { code, .. } in &table.codes {
+        writeln!(out, "        ErrorCode::{} => {},", pascal(code), literal(code))?;
+    }
+    out += "    }\n}\n";
     Ok(out)
 }
 
