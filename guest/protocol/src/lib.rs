@@ -25,9 +25,12 @@ extern crate std;
 
 pub mod attestation;
 pub mod coordinator;
+pub mod digest;
 pub mod error;
 pub mod generated;
+pub mod json;
 pub mod rules;
+pub mod time;
 
 pub use error::Error;
 pub use generated::errors::Code;

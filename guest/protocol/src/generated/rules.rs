@@ -9,17 +9,89 @@ use super::errors::Code;
 pub enum Rule {
     /// An object has no two members with the same name, compared after unescaping. (RFC 7493 2.3)
     CJ1,
+    /// A text is UTF-8. (RFC 8259 8.1)
+    CJ2,
+    /// A text has no byte-order mark. (RFC 8259 8.1)
+    CJ3,
+    /// A text follows the JSON grammar. (RFC 8259 2 to 7)
+    CJ4,
+    /// Control characters in a string are escaped. (RFC 8259 7)
+    CJ5,
+    /// Nothing but white space follows the value. (RFC 8259 2)
+    CJ6,
+    /// A text has at most document_bytes_max bytes. (limits.json)
+    CJ7,
+    /// Arrays and objects nest at most document_depth_max deep. (limits.json)
+    CJ8,
+    /// A text has at most document_members_max members and elements, all together. (limits.json)
+    CJ9,
+    /// An escaped surrogate is half of a pair. (RFC 7493 2.1)
+    CJ10,
+    /// A number rounds to a finite IEEE 754 double. (RFC 8785 3.2.2.3)
+    CJ11,
+    /// A number without fraction and exponent is written with the digits that RFC 8785 prints (-0 excepted). (RFC 7493 2.2)
+    CJ12,
+    /// In a protocol document, no whole number lies beyond 2^53-1 in magnitude, whatever its notation. (RFC 7493 2.2)
+    CJ13,
+    /// A time is a date, T, hours, minutes, seconds, an optional fraction and a zone. (RFC 3339 5.6)
+    TM1,
+    /// A date exists in the Gregorian calendar. (RFC 3339 5.7)
+    TM2,
+    /// Hours end at 23 and minutes at 59. (RFC 3339 5.6)
+    TM3,
+    /// Seconds end at 59: a leap second is refused. (RFC 3339 5.7)
+    TM4,
+    /// A fraction of a second has one to nine digits. (RFC 3339 5.6)
+    TM5,
+    /// A zone offset ends at 23:59. (RFC 3339 5.6)
+    TM6,
 }
 
 struct Entry(&'static str, Code, &'static str, bool);
 
 const TABLE: &[Entry] = &[
     Entry("CJ-1", Code::JsonDuplicateMember, "An object has no two members with the same name, compared after unescaping.", true),
+    Entry("CJ-2", Code::JsonEncoding, "A text is UTF-8.", false),
+    Entry("CJ-3", Code::JsonEncoding, "A text has no byte-order mark.", true),
+    Entry("CJ-4", Code::JsonSyntax, "A text follows the JSON grammar.", false),
+    Entry("CJ-5", Code::JsonSyntax, "Control characters in a string are escaped.", true),
+    Entry("CJ-6", Code::JsonSyntax, "Nothing but white space follows the value.", true),
+    Entry("CJ-7", Code::JsonSize, "A text has at most document_bytes_max bytes.", true),
+    Entry("CJ-8", Code::JsonDepth, "Arrays and objects nest at most document_depth_max deep.", true),
+    Entry("CJ-9", Code::JsonMembers, "A text has at most document_members_max members and elements, all together.", true),
+    Entry("CJ-10", Code::JsonSurrogate, "An escaped surrogate is half of a pair.", true),
+    Entry("CJ-11", Code::JsonNumber, "A number rounds to a finite IEEE 754 double.", true),
+    Entry("CJ-12", Code::JsonNumber, "A number without fraction and exponent is written with the digits that RFC 8785 prints (-0 excepted).", true),
+    Entry("CJ-13", Code::JsonIntegerRange, "In a protocol document, no whole number lies beyond 2^53-1 in magnitude, whatever its notation.", true),
+    Entry("TM-1", Code::TimeFormat, "A time is a date, T, hours, minutes, seconds, an optional fraction and a zone.", false),
+    Entry("TM-2", Code::TimeFormat, "A date exists in the Gregorian calendar.", true),
+    Entry("TM-3", Code::TimeFormat, "Hours end at 23 and minutes at 59.", true),
+    Entry("TM-4", Code::TimeFormat, "Seconds end at 59: a leap second is refused.", true),
+    Entry("TM-5", Code::TimeFormat, "A fraction of a second has one to nine digits.", true),
+    Entry("TM-6", Code::TimeFormat, "A zone offset ends at 23:59.", true),
 ];
 
 /// All rules, in order.
 pub const ALL: &[Rule] = &[
     Rule::CJ1,
+    Rule::CJ2,
+    Rule::CJ3,
+    Rule::CJ4,
+    Rule::CJ5,
+    Rule::CJ6,
+    Rule::CJ7,
+    Rule::CJ8,
+    Rule::CJ9,
+    Rule::CJ10,
+    Rule::CJ11,
+    Rule::CJ12,
+    Rule::CJ13,
+    Rule::TM1,
+    Rule::TM2,
+    Rule::TM3,
+    Rule::TM4,
+    Rule::TM5,
+    Rule::TM6,
 ];
 
 impl Rule {

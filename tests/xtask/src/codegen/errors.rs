@@ -27,8 +27,19 @@ pub(super) fn generate(root: &Path) -> Result<Vec<Output>> {
         ("guest/protocol/src/generated/errors.rs".into(), rust(&table)?),
         ("wit/errors.wit".into(), wit(&table)?),
         ("spec/errors.md".into(), prose(&table)?),
-        ("guest/component/src/codes.rs".into(), mapping(&table, "use crate::Code;\nuse crate::ErrorCode;", "Code", "ErrorCode")?),
-        ("tests/native/src/codes.rs".into(), mapping(&table, "use threadmesh_protocol::Code;\nuse threadmesh_runtime::wit::ErrorCode;", "Code", "ErrorCode")?),
+        (
+            "guest/component/src/codes.rs".into(),
+            mapping(&table, "use crate::Code;\nuse crate::ErrorCode;", "Code", "ErrorCode")?,
+        ),
+        (
+            "tests/native/src/codes.rs".into(),
+            mapping(
+                &table,
+                "use threadmesh_protocol::Code;\nuse threadmesh_runtime::wit::ErrorCode;",
+                "Code",
+                "ErrorCode",
+            )?,
+        ),
         ("host/runtime/src/codes.rs".into(), names(&table)?),
     ])
 }
