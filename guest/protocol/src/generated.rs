@@ -7,4 +7,6 @@ pub mod errors;
 #[rustfmt::skip]
 pub mod limits;
 #[rustfmt::skip]
+pub mod machines;
+#[rustfmt::skip]
 pub mod rules;

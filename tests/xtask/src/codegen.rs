@@ -3,6 +3,8 @@
 mod errors;
 mod limits;
 mod rules;
+mod transitions;
+mod vectors;
 
 use anyhow::{Context, Result};
 use std::{fs, path::Path, path::PathBuf};
@@ -16,6 +18,8 @@ pub fn outputs(root: &Path) -> Result<Vec<Output>> {
     all.extend(errors::generate(root)?);
     all.extend(limits::generate(root)?);
     all.extend(rules::generate(root)?);
+    all.extend(transitions::generate(root)?);
+    all.extend(vectors::generate(root)?);
     Ok(all)
 }
 

@@ -45,6 +45,46 @@ pub enum Rule {
     TM5,
     /// A zone offset ends at 23:59. (RFC 3339 5.6)
     TM6,
+    /// A message is context-admitted or adapter-submitted only if it was decided, and accepted or revoked after that: it is not pending, deferred, stale or unsupported. (delivery-semantics, invariants)
+    LC1,
+    /// A rejected or expired message is never context-admitted or adapter-submitted. (delivery-semantics, invariants)
+    LC2,
+    /// An effect is observed or externally verified only for a message that is adapter-submitted. (delivery-semantics, invariants)
+    LC3,
+    /// An attempt exists only for a message whose decision is accepted, or was accepted and is revoked. (delivery-semantics, submission; delivery rule 4)
+    LC4,
+    /// A recorded receipt goes with an adapter-submitted delivery: both are written in one transaction. (delivery-semantics, submission)
+    LC5,
+    /// If there is an attempt, an adapter-submitted delivery comes from its receipt and from nothing else. (delivery-semantics, submission; weaknesses A4 (d))
+    LC6,
+    /// While the outcome of an attempt is unknown, the message is not failed, expired or revoked. (delivery rule 2; settled 6)
+    LC7,
+    /// A claimed message is pending or deferred: a decision closes the claim. (delivery rule 6; weaknesses B2)
+    LC8,
+    /// An acknowledged claim belongs to a decided message: a deferral releases the claim instead. (delivery rule 6; weaknesses B1)
+    LC9,
+    /// A combination is an object that names a state of delivery, decision and outcome; submission and claim may be absent. (delivery-semantics, dispositions)
+    LC10,
+    /// Delivery moves only along the edges of its table. (delivery-semantics, delivery)
+    LC11,
+    /// The receiver decision moves only along the edges of its table. (delivery-semantics, receiver decision)
+    LC12,
+    /// The outcome moves only along the edges of its table. (delivery-semantics, outcome)
+    LC13,
+    /// A submission moves only along the edges of its table. (delivery-semantics, submission; settled 6)
+    LC14,
+    /// A mailbox claim moves only along the edges of its table. (delivery rule 6)
+    LC15,
+    /// A message whose delivery failed or expired is never admitted or submitted later. (delivery-semantics, invariants)
+    LC16,
+    /// An attempt that may have crossed the boundary is never prepared or begun again. (delivery-semantics, submission)
+    LC17,
+    /// A decision other than pending carries one of the reason codes that go with it. (delivery-semantics, reason codes)
+    LC18,
+    /// A pending decision carries no reason code. (delivery-semantics, reason codes)
+    LC19,
+    /// Machines, states and events are named exactly as in the table. (spec/transitions.json)
+    LC20,
 }
 
 struct Entry(&'static str, Code, &'static str, bool);
@@ -69,6 +109,26 @@ const TABLE: &[Entry] = &[
     Entry("TM-4", Code::TimeFormat, "Seconds end at 59: a leap second is refused.", true),
     Entry("TM-5", Code::TimeFormat, "A fraction of a second has one to nine digits.", true),
     Entry("TM-6", Code::TimeFormat, "A zone offset ends at 23:59.", true),
+    Entry("LC-1", Code::CombinationIllegal, "A message is context-admitted or adapter-submitted only if it was decided, and accepted or revoked after that: it is not pending, deferred, stale or unsupported.", true),
+    Entry("LC-2", Code::CombinationIllegal, "A rejected or expired message is never context-admitted or adapter-submitted.", true),
+    Entry("LC-3", Code::CombinationIllegal, "An effect is observed or externally verified only for a message that is adapter-submitted.", true),
+    Entry("LC-4", Code::CombinationIllegal, "An attempt exists only for a message whose decision is accepted, or was accepted and is revoked.", true),
+    Entry("LC-5", Code::CombinationIllegal, "A recorded receipt goes with an adapter-submitted delivery: both are written in one transaction.", true),
+    Entry("LC-6", Code::CombinationIllegal, "If there is an attempt, an adapter-submitted delivery comes from its receipt and from nothing else.", true),
+    Entry("LC-7", Code::CombinationIllegal, "While the outcome of an attempt is unknown, the message is not failed, expired or revoked.", true),
+    Entry("LC-8", Code::CombinationIllegal, "A claimed message is pending or deferred: a decision closes the claim.", true),
+    Entry("LC-9", Code::CombinationIllegal, "An acknowledged claim belongs to a decided message: a deferral releases the claim instead.", true),
+    Entry("LC-10", Code::CombinationIllegal, "A combination is an object that names a state of delivery, decision and outcome; submission and claim may be absent.", true),
+    Entry("LC-11", Code::TransitionIllegal, "Delivery moves only along the edges of its table.", true),
+    Entry("LC-12", Code::TransitionIllegal, "The receiver decision moves only along the edges of its table.", true),
+    Entry("LC-13", Code::TransitionIllegal, "The outcome moves only along the edges of its table.", true),
+    Entry("LC-14", Code::TransitionIllegal, "A submission moves only along the edges of its table.", true),
+    Entry("LC-15", Code::TransitionIllegal, "A mailbox claim moves only along the edges of its table.", true),
+    Entry("LC-16", Code::TransitionIllegal, "A message whose delivery failed or expired is never admitted or submitted later.", true),
+    Entry("LC-17", Code::TransitionIllegal, "An attempt that may have crossed the boundary is never prepared or begun again.", true),
+    Entry("LC-18", Code::DecisionReasonInvalid, "A decision other than pending carries one of the reason codes that go with it.", true),
+    Entry("LC-19", Code::DecisionReasonInvalid, "A pending decision carries no reason code.", true),
+    Entry("LC-20", Code::UnknownKind, "Machines, states and events are named exactly as in the table.", false),
 ];
 
 /// All rules, in order.
@@ -92,6 +152,26 @@ pub const ALL: &[Rule] = &[
     Rule::TM4,
     Rule::TM5,
     Rule::TM6,
+    Rule::LC1,
+    Rule::LC2,
+    Rule::LC3,
+    Rule::LC4,
+    Rule::LC5,
+    Rule::LC6,
+    Rule::LC7,
+    Rule::LC8,
+    Rule::LC9,
+    Rule::LC10,
+    Rule::LC11,
+    Rule::LC12,
+    Rule::LC13,
+    Rule::LC14,
+    Rule::LC15,
+    Rule::LC16,
+    Rule::LC17,
+    Rule::LC18,
+    Rule::LC19,
+    Rule::LC20,
 ];
 
 impl Rule {

@@ -29,16 +29,7 @@ const fn yes() -> bool {
 }
 
 pub(super) fn generate(root: &Path) -> Result<Vec<Output>> {
-    let mut names: Vec<String> = fs::read_dir(root.join("spec/rules"))?
-        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
-        .collect::<Result<_>>()?;
-    names.retain(|name| name.ends_with(".json"));
-    names.sort();
-    let mut groups = Vec::new();
-    for name in &names {
-        let group: Group = load(root, &format!("spec/rules/{name}"))?;
-        groups.push((name.trim_end_matches(".json").to_owned(), group));
-    }
+    let groups = groups(root)?;
     let rules: Vec<&Rule> = groups.iter().flat_map(|(_, group)| &group.rules).collect();
     let mut seen = BTreeSet::new();
     for rule in &rules {
@@ -49,6 +40,25 @@ pub(super) fn generate(root: &Path) -> Result<Vec<Output>> {
         outputs.push((format!("spec/rules/{name}.md"), prose(name, group)?));
     }
     Ok(outputs)
+}
+
+/// The ids of all rules, in order.
+pub(crate) fn ids(root: &Path) -> Result<Vec<String>> {
+    Ok(groups(root)?.into_iter().flat_map(|(_, group)| group.rules).map(|rule| rule.id).collect())
+}
+
+fn groups(root: &Path) -> Result<Vec<(String, Group)>> {
+    let mut names: Vec<String> = fs::read_dir(root.join("spec/rules"))?
+        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+        .collect::<Result<_>>()?;
+    names.retain(|name| name.ends_with(".json"));
+    names.sort();
+    let mut groups = Vec::new();
+    for name in &names {
+        let group: Group = load(root, &format!("spec/rules/{name}"))?;
+        groups.push((name.trim_end_matches(".json").to_owned(), group));
+    }
+    Ok(groups)
 }
 
 fn rust(rules: &[&Rule]) -> Result<String> {
