@@ -70,5 +70,8 @@ pub const ROUNDS_MAX: i64 = 3;
 /// What is added to an adapter's deadline before another instance may resolve its attempt. Unit: ms.
 pub const ADAPTER_LEASE_MARGIN_MS: i64 = 5000;
 
+/// Trust anchors in one list: each costs a check of its key at every verification. Unit: count.
+pub const ANCHORS_MAX: i64 = 256;
+
 /// A reason or evidence text. Unit: characters.
 pub const TEXT_CHARS_MAX: i64 = 2000;

@@ -7,6 +7,74 @@ use super::errors::Code;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Rule {
+    /// `now` is a whole number of milliseconds since the Unix epoch, from 0 to 2^53-1. (wit/world.wit)
+    AT1,
+    /// `expected` is a JSON object with no members but messageId, senderIncarnationId, claimType, claimDigest, evidenceDigest (strings) and receiver (an object of exactly the strings taskId and incarnationId). (spec/attestation.md)
+    AT2,
+    /// The anchors are one JSON array, under the same JSON rules as a document. (draft 0.0, trust anchor)
+    AT3,
+    /// There are at most `anchors_max` anchors. (spec/attestation.md)
+    AT4,
+    /// An anchor is an object with the members keyId, algorithm, actorId, trustDomain, policyId and publicKeyPem, and none other but notBefore, notAfter, revokedAt and claimTypes. (draft 0.0, trust anchor)
+    AT5,
+    /// keyId, trustDomain and policyId of an anchor are strings of 1 to 500 characters, actorId of 1 to 200. (draft 0.0, verification attestation)
+    AT6,
+    /// The algorithm of an anchor is `ed25519` or `ecdsa-p256-sha256`. (draft 0.0, verification attestation)
+    AT7,
+    /// notBefore, notAfter and revokedAt of an anchor are RFC 3339 date-times. (spec/attestation.md)
+    AT8,
+    /// notBefore of an anchor is before its notAfter. (spec/attestation.md)
+    AT9,
+    /// claimTypes of an anchor is an array of at least one claim type, none of them twice. (spec/attestation.md)
+    AT10,
+    /// No two anchors have the same keyId. (spec/attestation.md)
+    AT11,
+    /// publicKeyPem is one PEM block with the label PUBLIC KEY and nothing around it: LF line ends, base64 in lines of 64 characters, its padding and zero trailing bits; only the last LF may be missing. (spec/attestation.md, RFC 7468)
+    AT12,
+    /// The block holds exactly the subjectPublicKeyInfo of the anchor's algorithm: 44 bytes for Ed25519; 91 bytes, with an uncompressed point, for P-256. (spec/attestation.md, RFC 8410, RFC 5480)
+    AT13,
+    /// The key is a point on the curve. (spec/attestation.md)
+    AT14,
+    /// An Ed25519 key is not of small order. (spec/attestation.md)
+    AT15,
+    /// An Ed25519 key is the canonical encoding of a torsion-free point. (spec/attestation.md)
+    AT16,
+    /// The outcome of the disposition is `externally-verified`. (draft 0.0, disposition)
+    AT17,
+    /// An anchor has the keyId of the proof. (draft 0.0, verification attestation)
+    AT18,
+    /// The algorithm of the proof is the anchor's. (draft 0.0, verification attestation)
+    AT19,
+    /// The verifier's actorId is the anchor's. (draft 0.0, verification attestation)
+    AT20,
+    /// The verifier's trustDomain is the anchor's. (draft 0.0, verification attestation)
+    AT21,
+    /// The policyId of the recorded trust policy is the anchor's. (draft 0.0, verification attestation)
+    AT22,
+    /// The recorded trust decision is `trusted`. (draft 0.0, verification attestation)
+    AT23,
+    /// An anchor with claimTypes stands for those claim types only. (spec/attestation.md)
+    AT24,
+    /// verifiedAt is not before the anchor's notBefore and is before its notAfter. (spec/attestation.md)
+    AT25,
+    /// `now` is not before the anchor's notBefore and is before its notAfter. (spec/attestation.md)
+    AT26,
+    /// `now` is before the anchor's revokedAt. (spec/attestation.md)
+    AT27,
+    /// verifiedAt and decidedAt are at most `future_skew_ms_max` after `now`. (spec/attestation.md)
+    AT28,
+    /// The signature is canonical base64url: no padding, no other alphabet, zero trailing bits. (spec/attestation.md, RFC 4648)
+    AT29,
+    /// An Ed25519 signature has 64 bytes; a P-256 signature is the DER SEQUENCE of two INTEGERs from 1 to n-1 in their shortest form, with nothing after it. (spec/attestation.md, draft 0.0, signed bytes)
+    AT30,
+    /// The signature verifies under the anchor's key over the UTF-8 bytes of the text of signedPayloadDigest; for Ed25519, S is below the group order and R is canonical and not of small order. (spec/attestation.md, draft 0.0, signed bytes)
+    AT31,
+    /// Each member of `expected` equals the attestation's. (spec/attestation.md, draft 0.0, verification attestation)
+    AT32,
+    /// No two attestations of a disposition have the same attestationId. (spec/attestation.md)
+    AT33,
+    /// All attestations of a disposition name the same senderIncarnationId. (spec/attestation.md)
+    AT34,
     /// An object has no two members with the same name, compared after unescaping. (RFC 7493 2.3)
     CJ1,
     /// A text is UTF-8. (RFC 8259 8.1)
@@ -90,6 +158,40 @@ pub enum Rule {
 struct Entry(&'static str, Code, &'static str, bool);
 
 const TABLE: &[Entry] = &[
+    Entry("AT-1", Code::HostMisuse, "`now` is a whole number of milliseconds since the Unix epoch, from 0 to 2^53-1.", true),
+    Entry("AT-2", Code::HostMisuse, "`expected` is a JSON object with no members but messageId, senderIncarnationId, claimType, claimDigest, evidenceDigest (strings) and receiver (an object of exactly the strings taskId and incarnationId).", true),
+    Entry("AT-3", Code::AnchorInvalid, "The anchors are one JSON array, under the same JSON rules as a document.", false),
+    Entry("AT-4", Code::AnchorInvalid, "There are at most `anchors_max` anchors.", true),
+    Entry("AT-5", Code::AnchorInvalid, "An anchor is an object with the members keyId, algorithm, actorId, trustDomain, policyId and publicKeyPem, and none other but notBefore, notAfter, revokedAt and claimTypes.", true),
+    Entry("AT-6", Code::AnchorInvalid, "keyId, trustDomain and policyId of an anchor are strings of 1 to 500 characters, actorId of 1 to 200.", true),
+    Entry("AT-7", Code::AnchorInvalid, "The algorithm of an anchor is `ed25519` or `ecdsa-p256-sha256`.", false),
+    Entry("AT-8", Code::AnchorInvalid, "notBefore, notAfter and revokedAt of an anchor are RFC 3339 date-times.", true),
+    Entry("AT-9", Code::AnchorInvalid, "notBefore of an anchor is before its notAfter.", true),
+    Entry("AT-10", Code::AnchorInvalid, "claimTypes of an anchor is an array of at least one claim type, none of them twice.", true),
+    Entry("AT-11", Code::AnchorInvalid, "No two anchors have the same keyId.", true),
+    Entry("AT-12", Code::AnchorInvalid, "publicKeyPem is one PEM block with the label PUBLIC KEY and nothing around it: LF line ends, base64 in lines of 64 characters, its padding and zero trailing bits; only the last LF may be missing.", false),
+    Entry("AT-13", Code::AnchorInvalid, "The block holds exactly the subjectPublicKeyInfo of the anchor's algorithm: 44 bytes for Ed25519; 91 bytes, with an uncompressed point, for P-256.", false),
+    Entry("AT-14", Code::AnchorInvalid, "The key is a point on the curve.", false),
+    Entry("AT-15", Code::AnchorInvalid, "An Ed25519 key is not of small order.", true),
+    Entry("AT-16", Code::AnchorInvalid, "An Ed25519 key is the canonical encoding of a torsion-free point.", true),
+    Entry("AT-17", Code::DispositionNotExternallyVerified, "The outcome of the disposition is `externally-verified`.", true),
+    Entry("AT-18", Code::VerificationTrustDenied, "An anchor has the keyId of the proof.", false),
+    Entry("AT-19", Code::VerificationTrustDenied, "The algorithm of the proof is the anchor's.", true),
+    Entry("AT-20", Code::VerificationTrustDenied, "The verifier's actorId is the anchor's.", true),
+    Entry("AT-21", Code::VerificationTrustDenied, "The verifier's trustDomain is the anchor's.", true),
+    Entry("AT-22", Code::VerificationTrustDenied, "The policyId of the recorded trust policy is the anchor's.", true),
+    Entry("AT-23", Code::VerificationTrustDenied, "The recorded trust decision is `trusted`.", true),
+    Entry("AT-24", Code::VerificationTrustDenied, "An anchor with claimTypes stands for those claim types only.", true),
+    Entry("AT-25", Code::VerificationTrustDenied, "verifiedAt is not before the anchor's notBefore and is before its notAfter.", true),
+    Entry("AT-26", Code::VerificationTrustDenied, "`now` is not before the anchor's notBefore and is before its notAfter.", true),
+    Entry("AT-27", Code::VerificationTrustDenied, "`now` is before the anchor's revokedAt.", true),
+    Entry("AT-28", Code::VerificationTrustDenied, "verifiedAt and decidedAt are at most `future_skew_ms_max` after `now`.", true),
+    Entry("AT-29", Code::VerificationProofInvalid, "The signature is canonical base64url: no padding, no other alphabet, zero trailing bits.", false),
+    Entry("AT-30", Code::VerificationProofInvalid, "An Ed25519 signature has 64 bytes; a P-256 signature is the DER SEQUENCE of two INTEGERs from 1 to n-1 in their shortest form, with nothing after it.", false),
+    Entry("AT-31", Code::VerificationProofInvalid, "The signature verifies under the anchor's key over the UTF-8 bytes of the text of signedPayloadDigest; for Ed25519, S is below the group order and R is canonical and not of small order.", true),
+    Entry("AT-32", Code::VerificationSubjectMismatch, "Each member of `expected` equals the attestation's.", true),
+    Entry("AT-33", Code::DispositionInvalid, "No two attestations of a disposition have the same attestationId.", true),
+    Entry("AT-34", Code::VerificationSubjectMismatch, "All attestations of a disposition name the same senderIncarnationId.", true),
     Entry("CJ-1", Code::JsonDuplicateMember, "An object has no two members with the same name, compared after unescaping.", true),
     Entry("CJ-2", Code::JsonEncoding, "A text is UTF-8.", false),
     Entry("CJ-3", Code::JsonEncoding, "A text has no byte-order mark.", true),
@@ -133,6 +235,40 @@ const TABLE: &[Entry] = &[
 
 /// All rules, in order.
 pub const ALL: &[Rule] = &[
+    Rule::AT1,
+    Rule::AT2,
+    Rule::AT3,
+    Rule::AT4,
+    Rule::AT5,
+    Rule::AT6,
+    Rule::AT7,
+    Rule::AT8,
+    Rule::AT9,
+    Rule::AT10,
+    Rule::AT11,
+    Rule::AT12,
+    Rule::AT13,
+    Rule::AT14,
+    Rule::AT15,
+    Rule::AT16,
+    Rule::AT17,
+    Rule::AT18,
+    Rule::AT19,
+    Rule::AT20,
+    Rule::AT21,
+    Rule::AT22,
+    Rule::AT23,
+    Rule::AT24,
+    Rule::AT25,
+    Rule::AT26,
+    Rule::AT27,
+    Rule::AT28,
+    Rule::AT29,
+    Rule::AT30,
+    Rule::AT31,
+    Rule::AT32,
+    Rule::AT33,
+    Rule::AT34,
     Rule::CJ1,
     Rule::CJ2,
     Rule::CJ3,
