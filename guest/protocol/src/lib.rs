@@ -29,6 +29,7 @@ pub mod digest;
 pub mod error;
 pub mod generated;
 pub mod json;
+pub mod lifecycle;
 pub mod rules;
 pub mod time;
 

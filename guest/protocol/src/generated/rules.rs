@@ -119,7 +119,7 @@ pub enum Rule {
     LC2,
     /// An effect is observed or externally verified only for a message that is adapter-submitted. (delivery-semantics, invariants)
     LC3,
-    /// An attempt exists only for a message whose decision is accepted, or was accepted and is revoked. (delivery-semantics, submission; delivery rule 4)
+    /// An attempt exists only for a message that is durably received and whose decision is accepted, or was accepted and is revoked. (delivery-semantics, submission; delivery rule 4)
     LC4,
     /// A recorded receipt goes with an adapter-submitted delivery: both are written in one transaction. (delivery-semantics, submission)
     LC5,
@@ -214,7 +214,7 @@ const TABLE: &[Entry] = &[
     Entry("LC-1", Code::CombinationIllegal, "A message is context-admitted or adapter-submitted only if it was decided, and accepted or revoked after that: it is not pending, deferred, stale or unsupported.", true),
     Entry("LC-2", Code::CombinationIllegal, "A rejected or expired message is never context-admitted or adapter-submitted.", true),
     Entry("LC-3", Code::CombinationIllegal, "An effect is observed or externally verified only for a message that is adapter-submitted.", true),
-    Entry("LC-4", Code::CombinationIllegal, "An attempt exists only for a message whose decision is accepted, or was accepted and is revoked.", true),
+    Entry("LC-4", Code::CombinationIllegal, "An attempt exists only for a message that is durably received and whose decision is accepted, or was accepted and is revoked.", true),
     Entry("LC-5", Code::CombinationIllegal, "A recorded receipt goes with an adapter-submitted delivery: both are written in one transaction.", true),
     Entry("LC-6", Code::CombinationIllegal, "If there is an attempt, an adapter-submitted delivery comes from its receipt and from nothing else.", true),
     Entry("LC-7", Code::CombinationIllegal, "While the outcome of an attempt is unknown, the message is not failed, expired or revoked.", true),
