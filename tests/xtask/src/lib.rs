@@ -1,6 +1,7 @@
 //! The parts of `cargo xtask`, as a library, so that tests can ask the same questions.
 
 pub mod codegen;
+pub mod coverage;
 
 use std::path::{Path, PathBuf};
 

@@ -10,6 +10,11 @@ fn main() -> Result<()> {
             [] => Ok(()),
             stale => bail!("not fresh: {}; run `cargo xtask codegen`", stale.join(", ")),
         },
-        _ => bail!("usage: cargo xtask codegen [--check]"),
+        ["coverage"] => {
+            let coverage = xtask::coverage::coverage(&xtask::root())?;
+            print!("{coverage}");
+            if coverage.complete() { Ok(()) } else { bail!("not every rule has an accepting and a rejecting vector") }
+        }
+        _ => bail!("usage: cargo xtask codegen [--check] | coverage"),
     }
 }

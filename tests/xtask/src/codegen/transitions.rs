@@ -182,3 +182,6 @@ pub(super) fn generate(root: &Path) -> Result<Vec<Output>> {
     outputs.push(("spec/lifecycle.md".into(), prose::page(&table)?));
     Ok(outputs)
 }
+
+#[cfg(test)]
+mod tests;
