@@ -23,8 +23,8 @@ impl Sink for String {
 
 /// A sink that hashes what it gets.
 pub(super) struct Digesting {
-    pub(super) pending: String,
-    pub(super) hasher: Hasher,
+    pending: String,
+    hasher: Hasher,
 }
 
 impl Sink for Digesting {
@@ -38,6 +38,12 @@ impl Sink for Digesting {
 }
 
 impl Digesting {
+    /// For a value of that many bytes of raw text. A piece may run over the gathered size, hence twice of it.
+    pub(super) fn new(raw_bytes: usize) -> Self {
+        Self { pending: String::with_capacity(raw_bytes.min(HASH_BYTES << 1)), hasher: Hasher::new() }
+    }
+
+    /// The digest in its text form.
     pub(super) fn finish(mut self) -> String {
         self.hasher.update(self.pending.as_bytes());
         self.hasher.finish_text()

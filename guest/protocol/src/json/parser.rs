@@ -87,8 +87,8 @@ impl<'t> Parser<'t> {
     fn text(&mut self) -> Result<(), Fault> {
         let start = |rule: crate::rules::Broken| Fault { rule: rule.0, at: 0, place: Place::Text, what: "" };
         let fits = self.bytes.len() <= self.limits.bytes_max && self.bytes.len() < NONE as usize;
-        check(Rule::CJ7, fits).map_err(start)?;
         check(Rule::CJ3, !self.text.starts_with('\u{feff}')).map_err(start)?;
+        check(Rule::CJ7, fits).map_err(start)?;
         self.tree.nodes.reserve(NODES);
         loop {
             self.blank();
@@ -172,7 +172,8 @@ impl<'t> Parser<'t> {
         })?;
         let node = self.blank_node(kind, at);
         self.open = self.tree.nodes.len() as u32;
-        self.push(Node { low: NONE, flags: 0, ..node });
+        // Without an end yet: the walks of `report` stop at it.
+        self.push(Node { next: NONE, low: NONE, flags: 0, ..node });
         (self.open_kind, self.depth) = (kind, self.depth.wrapping_add(1));
         self.step();
         self.blank();

@@ -6,7 +6,6 @@
 
 use super::canonical;
 use super::value::{Kind, Value};
-use crate::digest::Hasher;
 use alloc::{string::String, vec::Vec};
 
 /// No node.
@@ -81,6 +80,11 @@ impl<'t> Tree<'t> {
         self.root().digest()
     }
 
+    /// Whether the text is its own RFC 8785 form, byte for byte.
+    pub fn is_canonical(&self) -> bool {
+        self.canonical() == self.text
+    }
+
     pub(super) fn node(&self, index: u32) -> &Node {
         self.nodes.get(index as usize).unwrap_or(&NO_NODE)
     }
@@ -108,7 +112,7 @@ impl<'t> Tree<'t> {
     }
 
     pub(super) fn digest_from(&self, index: u32) -> String {
-        let mut out = canonical::Digesting { pending: String::new(), hasher: Hasher::new() };
+        let mut out = canonical::Digesting::new(self.raw(self.node(index)).len());
         canonical::write(self, index, &mut out);
         out.finish()
     }
