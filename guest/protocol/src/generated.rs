@@ -10,3 +10,5 @@ pub mod limits;
 pub mod machines;
 #[rustfmt::skip]
 pub mod rules;
+#[rustfmt::skip]
+pub mod shapes;

@@ -26,6 +26,7 @@ extern crate std;
 pub mod attestation;
 pub mod coordinator;
 pub mod digest;
+pub mod documents;
 pub mod error;
 pub mod generated;
 pub mod json;

@@ -3,7 +3,7 @@
 //! A check names its rule, so that an error can say which rule it broke, and so that a test can switch one rule off and
 //! show that a conformance vector notices.
 
-use crate::{Error, Rule};
+use crate::{Code, Error, Rule};
 use alloc::string::String;
 
 /// A rule that does not hold, not yet placed in an input.
@@ -14,6 +14,12 @@ impl Broken {
     /// The error at `pointer`.
     pub fn at(self, pointer: impl Into<String>) -> Error {
         Error::broken(self.0, pointer)
+    }
+
+    /// The error at `pointer` under another code than the rule's own: that of the document in which a rule that holds
+    /// in many documents is broken.
+    pub fn as_code(self, code: Code, pointer: impl Into<String>) -> Error {
+        Error { code, ..self.at(pointer) }
     }
 }
 

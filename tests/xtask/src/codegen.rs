@@ -2,7 +2,9 @@
 
 mod errors;
 mod limits;
+pub mod ordered;
 mod rules;
+mod schema;
 mod transitions;
 mod vectors;
 
@@ -20,6 +22,7 @@ pub fn outputs(root: &Path) -> Result<Vec<Output>> {
     all.extend(rules::generate(root)?);
     all.extend(transitions::generate(root)?);
     all.extend(vectors::generate(root)?);
+    all.extend(schema::generate(root)?);
     Ok(all)
 }
 

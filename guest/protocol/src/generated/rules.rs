@@ -113,6 +113,168 @@ pub enum Rule {
     TM5,
     /// A zone offset ends at 23:59. (RFC 3339 5.6)
     TM6,
+    /// Freshness names an expected run or an expected objective version. (draft: freshness)
+    DC1,
+    /// Where notify is allowed, so is store-only or side-channel. (draft: coherence)
+    DC2,
+    /// Where suggest is allowed, so is store-only, side-channel, checkpoint-offer or wake-idle. (draft: coherence)
+    DC3,
+    /// Where steer is allowed, so is active-steer. (draft: coherence)
+    DC4,
+    /// Where interrupt is allowed, so is interrupt-request. (draft: coherence)
+    DC5,
+    /// Where active-steer is allowed, so is steer. (draft: coherence)
+    DC6,
+    /// Where interrupt-request is allowed, so is interrupt. (draft: coherence)
+    DC7,
+    /// Where checkpoint-offer or wake-idle is allowed, so is suggest. (draft: coherence)
+    DC8,
+    /// A user or policy sender names its actorId. (draft: envelope)
+    EN1,
+    /// An agent or service sender has no actorId. (draft: envelope)
+    EN2,
+    /// Steer and interrupt carry freshness. (draft: envelope)
+    EN3,
+    /// A claim with status evidence-referenced has an evidence reference. (draft: envelope)
+    EN4,
+    /// Notify asks for store-only or side-channel. (draft: envelope)
+    EN5,
+    /// Suggest asks for store-only, side-channel, checkpoint-offer or wake-idle. (draft: envelope)
+    EN6,
+    /// Steer asks for active-steer. (draft: envelope)
+    EN7,
+    /// Interrupt asks for interrupt-request. (draft: envelope)
+    EN8,
+    /// A message is created before it expires. (draft: envelope)
+    EN9,
+    /// A message goes to another task incarnation than it comes from. (weakness B12 (deviation))
+    EN10,
+    /// A message is not its own parent. (weakness A10 (deviation))
+    EN11,
+    /// An adapter that steers tells task incarnations apart. (draft: capabilities)
+    CA1,
+    /// An adapter that steers has objective versions. (draft: capabilities)
+    CA2,
+    /// An adapter that steers has durable submission idempotency. (draft: capabilities)
+    CA3,
+    /// An adapter that interrupts tells task incarnations apart. (draft: capabilities)
+    CA4,
+    /// An adapter that interrupts has durable submission idempotency. (draft: capabilities)
+    CA5,
+    /// An adapter that interrupts returns typed interruption results. (draft: capabilities)
+    CA6,
+    /// An adapter that interrupts can cancel model turns or subprocesses. (draft: capabilities)
+    CA7,
+    /// Delivery mode wake-idle and feature idleWake come together. (draft: capabilities)
+    CA8,
+    /// An adapter that admits to a model context takes suggestions. (draft: capabilities)
+    CA9,
+    /// An adapter that admits to a model context renders provenance model-visible. (draft: capabilities)
+    CA10,
+    /// Relationship-scoped discovery tells task incarnations apart. (draft: capabilities)
+    CA11,
+    /// A failed delivery says why. (draft: disposition)
+    DI1,
+    /// A decision other than pending says when, by whom and for what reason. (draft: disposition)
+    DI2,
+    /// A pending decision has no time, decider, reason or detail. (draft: disposition)
+    DI3,
+    /// The reason is one of those of the decision state. (draft: disposition)
+    DI4,
+    /// An outcome other than not-observed says when it was observed. (draft: disposition)
+    DI5,
+    /// An externally verified outcome has evidence references and attestations. (draft: disposition)
+    DI6,
+    /// The trust decision of every attestation is trusted. (draft: disposition)
+    DI7,
+    /// Context-admitted and adapter-submitted need an accepted or revoked decision. (draft: disposition)
+    DI8,
+    /// Effect-observed and externally-verified need delivery adapter-submitted. (draft: disposition)
+    DI9,
+    /// The signed payload digest of every attestation recomputes. (draft: disposition; whatever the outcome (deviation))
+    DI10,
+    /// Every attestation is about the message of the disposition. (draft: disposition; whatever the outcome (deviation))
+    DI11,
+    /// Every attestation is about the receiver of the disposition. (draft: disposition; whatever the outcome (deviation))
+    DI12,
+    /// All attestations are about a message of one sender incarnation. (weakness A7 (deviation))
+    DI13,
+    /// Nothing in a disposition is later than its updatedAt: delivery, decision, outcome. (weakness A7 (deviation))
+    DI14,
+    /// A child, peer or dependency relationship allows notify and suggest only. (draft: grant)
+    GR1,
+    /// An observer relationship allows notify only. (draft: grant)
+    GR2,
+    /// An observer relationship shows no more than the state. (draft: grant)
+    GR3,
+    /// The authorization is decided when the grant is created, in the same text. (draft: grant)
+    GR4,
+    /// A grant is created before it expires. (draft: grant)
+    GR5,
+    /// A grant is not revoked before it is created. (draft: grant)
+    GR6,
+    /// The integrity digest recomputes. (draft: grant)
+    GR7,
+    /// A grant leads from one task incarnation to another. (weakness B12 (deviation))
+    GR8,
+    /// Authority policy goes with a policy principal. (draft, accepted though odd (deviation))
+    GR9,
+    /// Whoever grants is the principal of the authorization. (draft, accepted though odd (deviation))
+    GR10,
+    /// A proposal is created before it expires. (draft: proposal)
+    RP1,
+    /// A proposal is authored by its source task. (draft: proposal)
+    RP2,
+    /// A proposal leads from one task incarnation to another. (weakness B12 (deviation))
+    RP3,
+    /// An audience lists relationships exactly where it is relationship-scoped. (draft: summary)
+    TS1,
+    /// A restricted summary is for its owner only. (draft: summary)
+    TS2,
+    /// A relationship-scoped summary is not public; a public one holds public metadata only. (draft: summary)
+    TS3,
+    /// A state-only projection has no objective, blocker hint or dependency hints. (draft: summary)
+    TS4,
+    /// A state-only projection has no active run. (weakness B13 (deviation))
+    TS5,
+    /// A coordination projection has no objective. (draft: summary)
+    TS6,
+    /// The relationship of the projection is one of the audience. (draft: summary)
+    TS7,
+    /// An audit event is about a message or a relationship. (draft: audit event)
+    AE1,
+    /// Any state but prepared says when the attempt started. (draft: submission)
+    AS1,
+    /// A prepared submission has no attempt. (seed (deviation))
+    AS2,
+    /// A recorded receipt is there. (draft: submission)
+    AS3,
+    /// There is no receipt while a submission is prepared, unknown or confirmed as not submitted. (seed (deviation))
+    AS4,
+    /// A submission that is confirmed as not submitted, or in manual reconciliation, has a reconciliation. (draft: submission)
+    AS5,
+    /// The resolution of a reconciliation is that of the state; a prepared or unknown submission has none. (draft: submission; receipt-recorded (deviation))
+    AS6,
+    /// An attempt starts no earlier than it is prepared, and neither is later than updatedAt. (weakness A2 (deviation))
+    AS7,
+    /// A cancelled target has reason accepted. (draft: interruption)
+    IR1,
+    /// A denied target has reason policy-denied. (draft: interruption)
+    IR2,
+    /// A stale target has a stale reason. (draft: interruption)
+    IR3,
+    /// A failed target has reason adapter-failed or other. (draft: interruption)
+    IR4,
+    /// Where targets could not be enumerated none are listed. (draft: interruption)
+    IR5,
+    /// A set of targets has no target twice. (draft, unchecked (deviation))
+    IR6,
+    /// An interruption is requested no later than updatedAt. (draft, unchecked (deviation))
+    IR7,
+    /// The signed payload digest recomputes. (draft: attestation)
+    VA1,
+    /// The trust decision is not earlier than the verification. (weakness A7 (deviation))
+    VA2,
     /// A message is context-admitted or adapter-submitted only if it was decided, and accepted or revoked after that: it is not pending, deferred, stale or unsupported. (delivery-semantics, invariants)
     LC1,
     /// A rejected or expired message is never context-admitted or adapter-submitted. (delivery-semantics, invariants)
@@ -153,6 +315,44 @@ pub enum Rule {
     LC19,
     /// Machines, states and events are named exactly as in the table. (spec/transitions.json)
     LC20,
+    /// A value has the JSON type that its place asks for. (type)
+    SH1,
+    /// A required member is there. (required)
+    SH2,
+    /// A closed object has no other members. (additionalProperties)
+    SH3,
+    /// A constant has its one value. (const)
+    SH4,
+    /// A word is one of its list. (enum)
+    SH5,
+    /// A text has at least its least number of code points. (minLength)
+    SH6,
+    /// A text has at most its greatest number of code points. (maxLength)
+    SH7,
+    /// An id, digest or code has the prefix, the characters and the length of its kind. (pattern)
+    SH8,
+    /// A free identifier has no control or invisible character (C0, C1, DEL, U+200B to U+200F, U+2028 to U+202E, U+2060 to U+206F, U+FEFF) and no white space at its edges. (pattern of identifiers)
+    SH9,
+    /// A signature is base64url without padding in its one canonical form. (pattern of signatures)
+    SH10,
+    /// A time is an RFC 3339 date-time by rules TM-1 to TM-6. (format date-time)
+    SH11,
+    /// A whole number has no fraction. (type integer)
+    SH12,
+    /// A number is at least its least value. (minimum)
+    SH13,
+    /// A number is at most its greatest value. (maximum)
+    SH14,
+    /// An array has at least its least number of elements. (minItems)
+    SH15,
+    /// An array has at most its greatest number of elements. (maxItems)
+    SH16,
+    /// An array of texts has no text twice. (uniqueItems)
+    SH17,
+    /// An object has at least its least number of members. (minProperties)
+    SH18,
+    /// An object has at most its greatest number of members. (maxProperties)
+    SH19,
 }
 
 struct Entry(&'static str, Code, &'static str, bool);
@@ -211,6 +411,87 @@ const TABLE: &[Entry] = &[
     Entry("TM-4", Code::TimeFormat, "Seconds end at 59: a leap second is refused.", true),
     Entry("TM-5", Code::TimeFormat, "A fraction of a second has one to nine digits.", true),
     Entry("TM-6", Code::TimeFormat, "A zone offset ends at 23:59.", true),
+    Entry("DC-1", Code::EnvelopeInvalid, "Freshness names an expected run or an expected objective version.", true),
+    Entry("DC-2", Code::EnvelopeInvalid, "Where notify is allowed, so is store-only or side-channel.", true),
+    Entry("DC-3", Code::EnvelopeInvalid, "Where suggest is allowed, so is store-only, side-channel, checkpoint-offer or wake-idle.", true),
+    Entry("DC-4", Code::EnvelopeInvalid, "Where steer is allowed, so is active-steer.", true),
+    Entry("DC-5", Code::EnvelopeInvalid, "Where interrupt is allowed, so is interrupt-request.", true),
+    Entry("DC-6", Code::EnvelopeInvalid, "Where active-steer is allowed, so is steer.", true),
+    Entry("DC-7", Code::EnvelopeInvalid, "Where interrupt-request is allowed, so is interrupt.", true),
+    Entry("DC-8", Code::EnvelopeInvalid, "Where checkpoint-offer or wake-idle is allowed, so is suggest.", true),
+    Entry("EN-1", Code::EnvelopeInvalid, "A user or policy sender names its actorId.", true),
+    Entry("EN-2", Code::EnvelopeInvalid, "An agent or service sender has no actorId.", true),
+    Entry("EN-3", Code::EnvelopeInvalid, "Steer and interrupt carry freshness.", true),
+    Entry("EN-4", Code::EnvelopeInvalid, "A claim with status evidence-referenced has an evidence reference.", true),
+    Entry("EN-5", Code::EnvelopeInvalid, "Notify asks for store-only or side-channel.", true),
+    Entry("EN-6", Code::EnvelopeInvalid, "Suggest asks for store-only, side-channel, checkpoint-offer or wake-idle.", true),
+    Entry("EN-7", Code::EnvelopeInvalid, "Steer asks for active-steer.", true),
+    Entry("EN-8", Code::EnvelopeInvalid, "Interrupt asks for interrupt-request.", true),
+    Entry("EN-9", Code::EnvelopeInvalid, "A message is created before it expires.", true),
+    Entry("EN-10", Code::EnvelopeInvalid, "A message goes to another task incarnation than it comes from.", true),
+    Entry("EN-11", Code::EnvelopeInvalid, "A message is not its own parent.", true),
+    Entry("CA-1", Code::CapabilitiesInvalid, "An adapter that steers tells task incarnations apart.", true),
+    Entry("CA-2", Code::CapabilitiesInvalid, "An adapter that steers has objective versions.", true),
+    Entry("CA-3", Code::CapabilitiesInvalid, "An adapter that steers has durable submission idempotency.", true),
+    Entry("CA-4", Code::CapabilitiesInvalid, "An adapter that interrupts tells task incarnations apart.", true),
+    Entry("CA-5", Code::CapabilitiesInvalid, "An adapter that interrupts has durable submission idempotency.", true),
+    Entry("CA-6", Code::CapabilitiesInvalid, "An adapter that interrupts returns typed interruption results.", true),
+    Entry("CA-7", Code::CapabilitiesInvalid, "An adapter that interrupts can cancel model turns or subprocesses.", true),
+    Entry("CA-8", Code::CapabilitiesInvalid, "Delivery mode wake-idle and feature idleWake come together.", true),
+    Entry("CA-9", Code::CapabilitiesInvalid, "An adapter that admits to a model context takes suggestions.", true),
+    Entry("CA-10", Code::CapabilitiesInvalid, "An adapter that admits to a model context renders provenance model-visible.", true),
+    Entry("CA-11", Code::CapabilitiesInvalid, "Relationship-scoped discovery tells task incarnations apart.", true),
+    Entry("DI-1", Code::DispositionInvalid, "A failed delivery says why.", true),
+    Entry("DI-2", Code::DispositionInvalid, "A decision other than pending says when, by whom and for what reason.", true),
+    Entry("DI-3", Code::DispositionInvalid, "A pending decision has no time, decider, reason or detail.", true),
+    Entry("DI-4", Code::DispositionInvalid, "The reason is one of those of the decision state.", true),
+    Entry("DI-5", Code::DispositionInvalid, "An outcome other than not-observed says when it was observed.", true),
+    Entry("DI-6", Code::DispositionInvalid, "An externally verified outcome has evidence references and attestations.", true),
+    Entry("DI-7", Code::DispositionInvalid, "The trust decision of every attestation is trusted.", true),
+    Entry("DI-8", Code::DispositionInvalid, "Context-admitted and adapter-submitted need an accepted or revoked decision.", true),
+    Entry("DI-9", Code::DispositionInvalid, "Effect-observed and externally-verified need delivery adapter-submitted.", true),
+    Entry("DI-10", Code::DispositionInvalid, "The signed payload digest of every attestation recomputes.", true),
+    Entry("DI-11", Code::DispositionInvalid, "Every attestation is about the message of the disposition.", true),
+    Entry("DI-12", Code::DispositionInvalid, "Every attestation is about the receiver of the disposition.", true),
+    Entry("DI-13", Code::DispositionInvalid, "All attestations are about a message of one sender incarnation.", true),
+    Entry("DI-14", Code::DispositionInvalid, "Nothing in a disposition is later than its updatedAt: delivery, decision, outcome.", true),
+    Entry("GR-1", Code::GrantInvalid, "A child, peer or dependency relationship allows notify and suggest only.", true),
+    Entry("GR-2", Code::GrantInvalid, "An observer relationship allows notify only.", true),
+    Entry("GR-3", Code::GrantInvalid, "An observer relationship shows no more than the state.", true),
+    Entry("GR-4", Code::GrantInvalid, "The authorization is decided when the grant is created, in the same text.", true),
+    Entry("GR-5", Code::GrantInvalid, "A grant is created before it expires.", true),
+    Entry("GR-6", Code::GrantInvalid, "A grant is not revoked before it is created.", true),
+    Entry("GR-7", Code::GrantInvalid, "The integrity digest recomputes.", true),
+    Entry("GR-8", Code::GrantInvalid, "A grant leads from one task incarnation to another.", true),
+    Entry("GR-9", Code::GrantInvalid, "Authority policy goes with a policy principal.", true),
+    Entry("GR-10", Code::GrantInvalid, "Whoever grants is the principal of the authorization.", true),
+    Entry("RP-1", Code::RelationshipProposalInvalid, "A proposal is created before it expires.", true),
+    Entry("RP-2", Code::RelationshipProposalInvalid, "A proposal is authored by its source task.", true),
+    Entry("RP-3", Code::RelationshipProposalInvalid, "A proposal leads from one task incarnation to another.", true),
+    Entry("TS-1", Code::TaskSummaryInvalid, "An audience lists relationships exactly where it is relationship-scoped.", true),
+    Entry("TS-2", Code::TaskSummaryInvalid, "A restricted summary is for its owner only.", true),
+    Entry("TS-3", Code::TaskSummaryInvalid, "A relationship-scoped summary is not public; a public one holds public metadata only.", true),
+    Entry("TS-4", Code::TaskSummaryInvalid, "A state-only projection has no objective, blocker hint or dependency hints.", true),
+    Entry("TS-5", Code::TaskSummaryInvalid, "A state-only projection has no active run.", true),
+    Entry("TS-6", Code::TaskSummaryInvalid, "A coordination projection has no objective.", true),
+    Entry("TS-7", Code::TaskSummaryInvalid, "The relationship of the projection is one of the audience.", true),
+    Entry("AE-1", Code::AuditEventInvalid, "An audit event is about a message or a relationship.", true),
+    Entry("AS-1", Code::AdapterSubmissionInvalid, "Any state but prepared says when the attempt started.", true),
+    Entry("AS-2", Code::AdapterSubmissionInvalid, "A prepared submission has no attempt.", true),
+    Entry("AS-3", Code::AdapterSubmissionInvalid, "A recorded receipt is there.", true),
+    Entry("AS-4", Code::AdapterSubmissionInvalid, "There is no receipt while a submission is prepared, unknown or confirmed as not submitted.", true),
+    Entry("AS-5", Code::AdapterSubmissionInvalid, "A submission that is confirmed as not submitted, or in manual reconciliation, has a reconciliation.", true),
+    Entry("AS-6", Code::AdapterSubmissionInvalid, "The resolution of a reconciliation is that of the state; a prepared or unknown submission has none.", true),
+    Entry("AS-7", Code::AdapterSubmissionInvalid, "An attempt starts no earlier than it is prepared, and neither is later than updatedAt.", true),
+    Entry("IR-1", Code::InterruptionResultInvalid, "A cancelled target has reason accepted.", true),
+    Entry("IR-2", Code::InterruptionResultInvalid, "A denied target has reason policy-denied.", true),
+    Entry("IR-3", Code::InterruptionResultInvalid, "A stale target has a stale reason.", true),
+    Entry("IR-4", Code::InterruptionResultInvalid, "A failed target has reason adapter-failed or other.", true),
+    Entry("IR-5", Code::InterruptionResultInvalid, "Where targets could not be enumerated none are listed.", true),
+    Entry("IR-6", Code::InterruptionResultInvalid, "A set of targets has no target twice.", true),
+    Entry("IR-7", Code::InterruptionResultInvalid, "An interruption is requested no later than updatedAt.", true),
+    Entry("VA-1", Code::VerificationAttestationInvalid, "The signed payload digest recomputes.", true),
+    Entry("VA-2", Code::VerificationAttestationInvalid, "The trust decision is not earlier than the verification.", true),
     Entry("LC-1", Code::CombinationIllegal, "A message is context-admitted or adapter-submitted only if it was decided, and accepted or revoked after that: it is not pending, deferred, stale or unsupported.", true),
     Entry("LC-2", Code::CombinationIllegal, "A rejected or expired message is never context-admitted or adapter-submitted.", true),
     Entry("LC-3", Code::CombinationIllegal, "An effect is observed or externally verified only for a message that is adapter-submitted.", true),
@@ -231,6 +512,25 @@ const TABLE: &[Entry] = &[
     Entry("LC-18", Code::DecisionReasonInvalid, "A decision other than pending carries one of the reason codes that go with it.", true),
     Entry("LC-19", Code::DecisionReasonInvalid, "A pending decision carries no reason code.", true),
     Entry("LC-20", Code::UnknownKind, "Machines, states and events are named exactly as in the table.", false),
+    Entry("SH-1", Code::ParamsInvalid, "A value has the JSON type that its place asks for.", true),
+    Entry("SH-2", Code::ParamsInvalid, "A required member is there.", true),
+    Entry("SH-3", Code::ParamsInvalid, "A closed object has no other members.", true),
+    Entry("SH-4", Code::ParamsInvalid, "A constant has its one value.", true),
+    Entry("SH-5", Code::ParamsInvalid, "A word is one of its list.", true),
+    Entry("SH-6", Code::ParamsInvalid, "A text has at least its least number of code points.", true),
+    Entry("SH-7", Code::ParamsInvalid, "A text has at most its greatest number of code points.", true),
+    Entry("SH-8", Code::ParamsInvalid, "An id, digest or code has the prefix, the characters and the length of its kind.", true),
+    Entry("SH-9", Code::ParamsInvalid, "A free identifier has no control or invisible character (C0, C1, DEL, U+200B to U+200F, U+2028 to U+202E, U+2060 to U+206F, U+FEFF) and no white space at its edges.", true),
+    Entry("SH-10", Code::ParamsInvalid, "A signature is base64url without padding in its one canonical form.", true),
+    Entry("SH-11", Code::ParamsInvalid, "A time is an RFC 3339 date-time by rules TM-1 to TM-6.", true),
+    Entry("SH-12", Code::ParamsInvalid, "A whole number has no fraction.", true),
+    Entry("SH-13", Code::ParamsInvalid, "A number is at least its least value.", true),
+    Entry("SH-14", Code::ParamsInvalid, "A number is at most its greatest value.", true),
+    Entry("SH-15", Code::ParamsInvalid, "An array has at least its least number of elements.", true),
+    Entry("SH-16", Code::ParamsInvalid, "An array has at most its greatest number of elements.", true),
+    Entry("SH-17", Code::ParamsInvalid, "An array of texts has no text twice.", true),
+    Entry("SH-18", Code::ParamsInvalid, "An object has at least its least number of members.", true),
+    Entry("SH-19", Code::ParamsInvalid, "An object has at most its greatest number of members.", true),
 ];
 
 /// All rules, in order.
@@ -288,6 +588,87 @@ pub const ALL: &[Rule] = &[
     Rule::TM4,
     Rule::TM5,
     Rule::TM6,
+    Rule::DC1,
+    Rule::DC2,
+    Rule::DC3,
+    Rule::DC4,
+    Rule::DC5,
+    Rule::DC6,
+    Rule::DC7,
+    Rule::DC8,
+    Rule::EN1,
+    Rule::EN2,
+    Rule::EN3,
+    Rule::EN4,
+    Rule::EN5,
+    Rule::EN6,
+    Rule::EN7,
+    Rule::EN8,
+    Rule::EN9,
+    Rule::EN10,
+    Rule::EN11,
+    Rule::CA1,
+    Rule::CA2,
+    Rule::CA3,
+    Rule::CA4,
+    Rule::CA5,
+    Rule::CA6,
+    Rule::CA7,
+    Rule::CA8,
+    Rule::CA9,
+    Rule::CA10,
+    Rule::CA11,
+    Rule::DI1,
+    Rule::DI2,
+    Rule::DI3,
+    Rule::DI4,
+    Rule::DI5,
+    Rule::DI6,
+    Rule::DI7,
+    Rule::DI8,
+    Rule::DI9,
+    Rule::DI10,
+    Rule::DI11,
+    Rule::DI12,
+    Rule::DI13,
+    Rule::DI14,
+    Rule::GR1,
+    Rule::GR2,
+    Rule::GR3,
+    Rule::GR4,
+    Rule::GR5,
+    Rule::GR6,
+    Rule::GR7,
+    Rule::GR8,
+    Rule::GR9,
+    Rule::GR10,
+    Rule::RP1,
+    Rule::RP2,
+    Rule::RP3,
+    Rule::TS1,
+    Rule::TS2,
+    Rule::TS3,
+    Rule::TS4,
+    Rule::TS5,
+    Rule::TS6,
+    Rule::TS7,
+    Rule::AE1,
+    Rule::AS1,
+    Rule::AS2,
+    Rule::AS3,
+    Rule::AS4,
+    Rule::AS5,
+    Rule::AS6,
+    Rule::AS7,
+    Rule::IR1,
+    Rule::IR2,
+    Rule::IR3,
+    Rule::IR4,
+    Rule::IR5,
+    Rule::IR6,
+    Rule::IR7,
+    Rule::VA1,
+    Rule::VA2,
     Rule::LC1,
     Rule::LC2,
     Rule::LC3,
@@ -308,6 +689,25 @@ pub const ALL: &[Rule] = &[
     Rule::LC18,
     Rule::LC19,
     Rule::LC20,
+    Rule::SH1,
+    Rule::SH2,
+    Rule::SH3,
+    Rule::SH4,
+    Rule::SH5,
+    Rule::SH6,
+    Rule::SH7,
+    Rule::SH8,
+    Rule::SH9,
+    Rule::SH10,
+    Rule::SH11,
+    Rule::SH12,
+    Rule::SH13,
+    Rule::SH14,
+    Rule::SH15,
+    Rule::SH16,
+    Rule::SH17,
+    Rule::SH18,
+    Rule::SH19,
 ];
 
 impl Rule {

@@ -1,0 +1,287 @@
+//! The documents of the public draft (specVersion `0.0-draft`), checked whole: shape, conditions, comparisons.
+//!
+//! Of several faults the first is reported: those of the JSON text (see [`crate::json`]), then those of the shape in
+//! schema order (see [`shape`]), then the rules of the kind in the order of `spec/rules/documents.json`. No clock takes
+//! part: whether something is expired or lives too long is decided by operations.
+//!
+//! A [`Document`] can only be made by these checks, so whoever holds one need not check again.
+
+mod adapter_submission;
+mod audit_event;
+mod capabilities;
+pub mod disposition;
+mod envelope;
+pub mod grant;
+mod interruption_result;
+mod jsonrpc_request;
+mod part;
+mod relationship_proposal;
+pub mod shape;
+mod shared;
+mod task_summary;
+pub mod verification_attestation;
+pub mod views;
+pub mod words;
+
+pub use part::Part;
+
+use crate::generated::shapes;
+use crate::json::{self, Tree, Value};
+use crate::{Code, Error};
+use alloc::string::String;
+use core::cell::OnceCell;
+use shape::ShapeId;
+
+/// A kind of document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A message from task to task.
+    Envelope,
+    /// What an adapter can do.
+    Capabilities,
+    /// What became of a message.
+    Disposition,
+    /// An effective relationship grant.
+    Grant,
+    /// A wish for a grant.
+    RelationshipProposal,
+    /// What a task lets others know of it.
+    TaskSummary,
+    /// Something that happened.
+    AuditEvent,
+    /// Who a transport authenticated.
+    AuthContext,
+    /// An attempt to hand a message to a harness.
+    AdapterSubmission,
+    /// What an interrupt did.
+    InterruptionResult,
+    /// A signed statement about a claim.
+    VerificationAttestation,
+    /// A call.
+    JsonrpcRequest,
+    /// Its answer.
+    JsonrpcResponse,
+}
+
+/// What is the same for every document of a kind.
+struct Entry(Kind, &'static str, Code, ShapeId);
+
+const TABLE: &[Entry] = &[
+    Entry(Kind::Envelope, "envelope", Code::EnvelopeInvalid, shapes::ENVELOPE),
+    Entry(Kind::Capabilities, "capabilities", Code::CapabilitiesInvalid, shapes::CAPABILITIES),
+    Entry(Kind::Disposition, "disposition", Code::DispositionInvalid, shapes::DISPOSITION),
+    Entry(Kind::Grant, "grant", Code::GrantInvalid, shapes::GRANT),
+    Entry(
+        Kind::RelationshipProposal,
+        "relationship-proposal",
+        Code::RelationshipProposalInvalid,
+        shapes::RELATIONSHIP_PROPOSAL,
+    ),
+    Entry(Kind::TaskSummary, "task-summary", Code::TaskSummaryInvalid, shapes::TASK_SUMMARY),
+    Entry(Kind::AuditEvent, "audit-event", Code::AuditEventInvalid, shapes::AUDIT_EVENT),
+    Entry(Kind::AuthContext, "auth-context", Code::AuthContextInvalid, shapes::AUTH_CONTEXT),
+    Entry(Kind::AdapterSubmission, "adapter-submission", Code::AdapterSubmissionInvalid, shapes::ADAPTER_SUBMISSION),
+    Entry(
+        Kind::InterruptionResult,
+        "interruption-result",
+        Code::InterruptionResultInvalid,
+        shapes::INTERRUPTION_RESULT,
+    ),
+    Entry(
+        Kind::VerificationAttestation,
+        "verification-attestation",
+        Code::VerificationAttestationInvalid,
+        shapes::VERIFICATION_ATTESTATION,
+    ),
+    Entry(Kind::JsonrpcRequest, "jsonrpc-request", Code::JsonrpcInvalid, shapes::JSONRPC_REQUEST),
+    Entry(Kind::JsonrpcResponse, "jsonrpc-response", Code::JsonrpcInvalid, shapes::JSONRPC_RESPONSE),
+];
+
+/// The names of all kinds, in a fixed order.
+pub fn kinds() -> impl Iterator<Item = &'static str> {
+    TABLE.iter().map(|Entry(_, name, ..)| *name)
+}
+
+impl Kind {
+    /// The kind of that name. Error: `unknown-kind`.
+    pub fn from_name(name: &str) -> Result<Self, Error> {
+        let found = TABLE.iter().find(|Entry(_, known, ..)| *known == name);
+        found.map(|Entry(kind, ..)| *kind).ok_or_else(|| Error::new(Code::UnknownKind, "", "no such kind of document"))
+    }
+
+    /// Its name, as `check` takes it.
+    pub fn name(self) -> &'static str {
+        self.entry().map_or("", |Entry(_, name, ..)| name)
+    }
+
+    /// The code of a document of this kind that is refused for its shape or by a rule of its own.
+    pub fn code(self) -> Code {
+        self.entry().map_or(Code::UnknownKind, |Entry(_, _, code, _)| *code)
+    }
+
+    /// Its shape.
+    pub fn shape(self) -> ShapeId {
+        self.entry().map_or(shapes::ENVELOPE, |Entry(.., shape)| *shape)
+    }
+
+    fn entry(self) -> Option<&'static Entry> {
+        TABLE.iter().find(|Entry(kind, ..)| *kind == self)
+    }
+
+    /// The rules beyond the shape, for a document or a part of one at `part`.
+    fn rules(self, part: Part<'_>) -> Result<(), Error> {
+        match self {
+            Self::Envelope => envelope::rules(part),
+            Self::Capabilities => capabilities::rules(part),
+            Self::Disposition => disposition::rules(part),
+            Self::Grant => grant::rules(part),
+            Self::RelationshipProposal => relationship_proposal::rules(part),
+            Self::TaskSummary => task_summary::rules(part),
+            Self::AuditEvent => audit_event::rules(part),
+            Self::AdapterSubmission => adapter_submission::rules(part),
+            Self::InterruptionResult => interruption_result::rules(part),
+            Self::VerificationAttestation => verification_attestation::rules(part),
+            Self::JsonrpcRequest => jsonrpc_request::rules(part),
+            Self::AuthContext | Self::JsonrpcResponse => Ok(()),
+        }
+    }
+}
+
+/// What `check` answers for an accepted document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// The RFC 8785 form.
+    pub canonical: String,
+    /// Its digest, `sha256:` and 64 hex digits.
+    pub digest: String,
+}
+
+/// Checks `text` as a document of the kind named `kind`. Errors: `unknown-kind`; the `json-*` codes; otherwise the code
+/// of the kind, with the pointer of the fault and a detail that starts with the rule.
+pub fn check(kind: &str, text: &str) -> Result<Checked, Error> {
+    let parsed = parse(Kind::from_name(kind)?, text)?;
+    let canonical = parsed.tree.canonical();
+    let digest = crate::digest::sha256_text(canonical.as_bytes());
+    Ok(Checked { canonical, digest })
+}
+
+/// Parses and checks `text` as a document of `kind`. Errors: as [`check`].
+pub fn parse(kind: Kind, text: &str) -> Result<Parsed<'_>, Error> {
+    let tree = json::parse_document(text)?;
+    Document::from_value(kind, tree.root())?;
+    Ok(Parsed { kind, tree })
+}
+
+/// A document that owns its parsed form.
+#[derive(Clone, Debug)]
+pub struct Parsed<'t> {
+    kind: Kind,
+    tree: Tree<'t>,
+}
+
+impl Parsed<'_> {
+    /// The document.
+    pub fn document(&self) -> Document<'_> {
+        Document::accepted(self.kind, self.tree.root())
+    }
+}
+
+/// An accepted document: the received text, its parsed form and its digest, together.
+#[derive(Clone, Debug)]
+pub struct Document<'a> {
+    kind: Kind,
+    part: Part<'a>,
+    digest: OnceCell<String>,
+}
+
+impl<'a> Document<'a> {
+    /// Checks a value of an already parsed text as a document of `kind`. Errors: as [`check`]; pointers are those of
+    /// the whole text.
+    pub fn from_value(kind: Kind, value: Value<'a>) -> Result<Self, Error> {
+        shape::check_value(kind.shape(), value, kind.code())?;
+        Self::from_shaped(kind, value)
+    }
+
+    /// As [`Document::from_value`] for a value whose shape is known to be that of `kind`.
+    fn from_shaped(kind: Kind, value: Value<'a>) -> Result<Self, Error> {
+        kind.rules(Part::new(value, kind.code()))?;
+        Ok(Self::accepted(kind, value))
+    }
+
+    fn accepted(kind: Kind, value: Value<'a>) -> Self {
+        Self { kind, part: Part::new(value, kind.code()), digest: OnceCell::new() }
+    }
+
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The text as received.
+    pub fn text(&self) -> &'a str {
+        self.part.value().raw()
+    }
+
+    /// The digest of its RFC 8785 form.
+    pub fn digest(&self) -> &str {
+        self.digest.get_or_init(|| self.part.value().digest())
+    }
+
+    /// The parsed form.
+    pub fn value(&self) -> Value<'a> {
+        self.part.value()
+    }
+
+    /// Its members, by path.
+    pub fn part(&self) -> Part<'a> {
+        self.part
+    }
+}
+
+/// The params of a method, of the shape that `spec/schema/params/` gives them.
+#[derive(Clone, Copy, Debug)]
+pub struct Params<'a> {
+    part: Part<'a>,
+    shape: ShapeId,
+}
+
+impl<'a> Params<'a> {
+    /// Checks `value` as the params of `method`. Errors: `method-not-found`; `params-invalid` by SH-1 to SH-19.
+    pub fn from_value(method: &str, value: Value<'a>) -> Result<Self, Error> {
+        let none = || Error::new(Code::MethodNotFound, "", "no such method");
+        Self::under(shape::params(method).ok_or_else(none)?, value, Code::ParamsInvalid)
+    }
+
+    fn under(shape: ShapeId, value: Value<'a>, code: Code) -> Result<Self, Error> {
+        shape::check_value(shape, value, code)?;
+        Ok(Self { part: Part::new(value, code), shape })
+    }
+
+    /// The members, by path.
+    pub fn part(&self) -> Part<'a> {
+        self.part
+    }
+
+    /// The document that stands in `member`, checked by the rules of `kind`; nothing if the member is not there.
+    /// Errors: those of `kind`, with pointers from the start of the text.
+    pub fn document(&self, kind: Kind, member: &str) -> Result<Option<Document<'a>>, Error> {
+        let Some(value) = self.part.value().get(member) else { return Ok(None) };
+        let shaped = shape::member(self.shape, member) == Some(kind.shape());
+        let document = if shaped { Document::from_shaped(kind, value) } else { Document::from_value(kind, value) };
+        document.map(Some)
+    }
+
+    /// Checks every document among the members.
+    fn documents(&self) -> Result<(), Error> {
+        for (name, value) in self.part.value().members() {
+            let Some(shape) = shape::member(self.shape, name) else { continue };
+            if let Some(Entry(kind, ..)) = TABLE.iter().find(|Entry(.., of_kind)| *of_kind == shape) {
+                Document::from_shaped(*kind, value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
