@@ -2,6 +2,7 @@
 
 use super::part::Part;
 use super::verification_attestation::payload_digest;
+use crate::lifecycle::Decision;
 use crate::{Error, Rule};
 
 pub(super) fn rules(disposition: Part<'_>) -> Result<(), Error> {
@@ -39,26 +40,10 @@ fn decision(disposition: Part<'_>) -> Result<(), Error> {
     decision.must(Rule::DI4, fits, "/reasonCode")
 }
 
-/// Whether a decision in `state` may have `reason`.
+/// Whether a decision in `state` may have `reason`, by the table of the machine.
 fn fits(state: &str, reason: &str) -> bool {
-    let reasons: &[&str] = match state {
-        "accepted" => &["accepted"],
-        "rejected" => &[
-            "policy-denied",
-            "receiver-rejected",
-            "structured-gate-required",
-            "backpressure",
-            "evidence-insufficient",
-            "other",
-        ],
-        "deferred" => &["receiver-deferred", "backpressure", "other"],
-        "stale" => &["stale-incarnation", "stale-run", "stale-objective"],
-        "expired" => &["expired"],
-        "unsupported" => &["unsupported-intent", "unsupported-delivery-mode", "structured-gate-required"],
-        "revoked" => &["revoked"],
-        _ => &[],
-    };
-    reasons.contains(&reason)
+    let reasons = Decision::parse(state).map(Decision::reasons).unwrap_or_default();
+    reasons.iter().any(|fitting| fitting.name() == reason)
 }
 
 /// What the three states say together.
