@@ -1,0 +1,55 @@
+//! The token file as a running server sees it: re-read whenever it changes.
+
+use super::{Entry, TokenError, TokenFile, file};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// A token file that follows its changes, so that a removed token ends its live connections too.
+#[derive(Debug)]
+pub struct TokenBook {
+    path: PathBuf,
+    seen: Mutex<Option<(Stamp, TokenFile)>>,
+}
+
+/// What tells one state of the file from another. Updates replace the file, so the inode alone nearly says it.
+type Stamp = (u64, u64, i64, i64, u64, u32);
+
+impl TokenBook {
+    /// Opens the token file at `path`. Fails as [`file::load`] does.
+    pub fn open(path: &Path) -> Result<Self, TokenError> {
+        let book = TokenBook { path: path.to_owned(), seen: Mutex::new(None) };
+        book.with(|_| ())?;
+        Ok(book)
+    }
+
+    /// The entry that `token` stands for now. An unreadable or unsafe file is an error: nobody is let in by an old copy.
+    pub fn resolve(&self, token: &str) -> Result<Option<Entry>, TokenError> {
+        self.with(|file| file.resolve(token).cloned())
+    }
+
+    /// Whether this very entry is still in the file.
+    pub fn holds(&self, entry: &Entry) -> Result<bool, TokenError> {
+        self.with(|file| file.entries.contains(entry))
+    }
+
+    fn with<T>(&self, read: impl FnOnce(&TokenFile) -> T) -> Result<T, TokenError> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.stamp()?;
+        if let Some((then, file)) = seen.as_ref()
+            && *then == now
+        {
+            return Ok(read(file));
+        }
+        *seen = None;
+        let file = file::load(&self.path)?;
+        let (_, file) = seen.insert((now, file));
+        Ok(read(file))
+    }
+
+    fn stamp(&self) -> Result<Stamp, TokenError> {
+        let io = |source| TokenError::Io { path: self.path.clone(), source };
+        let meta = std::fs::symlink_metadata(&self.path).map_err(io)?;
+        Ok((meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec(), meta.size(), meta.mode()))
+    }
+}
