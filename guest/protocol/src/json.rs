@@ -4,8 +4,8 @@
 //! passed on. [`Tree::canonical`] and [`Tree::digest`] write the RFC 8785 form, which is what is digested and compared.
 //! Nothing recurses on the depth of the input, and every limit is checked before the memory is taken.
 //!
-//! Of several faults the one reported is: encoding, then size, then the first in text order; at one place, the one that
-//! stands first in `spec/errors.json`. A duplicate member stands where its name stands the second time.
+//! Of several faults the one reported is: encoding, then size, then the first in text order; at one place, limits first.
+//! A duplicate member stands where its name stands the second time. `spec/canonical-json.md` has it in full.
 //!
 //! Not here: what a document must contain ([`parse_document`] only adds the number rule of protocol documents).
 

@@ -325,7 +325,7 @@ fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
 fn damaged_texts_are_judged_as_by_serde_json() {
     let mut random = Random(4);
     let (mut taken, mut refused) = (0, 0);
-    for _ in 0..rounds(20_000) {
+    for _ in 0..rounds(6000) {
         let mut text = String::new();
         write(&model(&mut random, 3), &mut random, &mut text);
         let mut bytes = text.into_bytes();
@@ -348,5 +348,5 @@ fn damaged_texts_are_judged_as_by_serde_json() {
             }
         }
     }
-    assert!(taken > 1000 && refused > 1000, "{taken} taken, {refused} refused");
+    assert!(taken > 500 && refused > 500, "{taken} taken, {refused} refused");
 }

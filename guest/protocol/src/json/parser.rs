@@ -109,6 +109,9 @@ impl<'t> Parser<'t> {
 
     /// Reads a value, or the start of one that is not empty: then the result is true, and a value is due next.
     fn value(&mut self) -> Result<bool, Fault> {
+        if matches!(self.peek(), b'{' | b'[') {
+            self.deeper()?;
+        }
         if self.open_kind == Kind::Array {
             self.count()?;
         }
@@ -164,12 +167,6 @@ impl<'t> Parser<'t> {
     /// Reads `[` or `{`, and the end if it follows at once; true if a value is due.
     fn begin(&mut self, kind: Kind) -> Result<bool, Fault> {
         let at = self.at;
-        check(Rule::CJ8, self.depth < self.limits.depth_max).map_err(|broken| Fault {
-            rule: broken.0,
-            at,
-            place: Place::Pending,
-            what: "",
-        })?;
         let node = self.blank_node(kind, at);
         self.open = self.tree.nodes.len() as u32;
         // Without an end yet: the walks of `report` stop at it.
@@ -205,11 +202,11 @@ impl<'t> Parser<'t> {
 
     /// Reads the name of a member and the colon.
     fn name(&mut self) -> Result<(), Fault> {
+        self.count()?;
         let start = self.at;
         if self.peek() != b'"' {
             return Err(fault(start, Place::Container, "expected a member name"));
         }
-        self.count()?;
         let string = self.string(Place::Container)?;
         let index = self.tree.nodes.len() as u32;
         let node = self.blank_node(Kind::String, start);
@@ -230,6 +227,17 @@ impl<'t> Parser<'t> {
         }
         self.at = end;
         Ok(kind)
+    }
+
+    /// One more level of nesting, before anything is stored for it.
+    fn deeper(&self) -> Result<(), Fault> {
+        let at = self.at;
+        check(Rule::CJ8, self.depth < self.limits.depth_max).map_err(|broken| Fault {
+            rule: broken.0,
+            at,
+            place: Place::Pending,
+            what: "",
+        })
     }
 
     /// One more member or element, before anything is stored for it.

@@ -70,3 +70,106 @@ fn the_writer_sets_commas() {
     writer.end_object();
     assert_eq!(writer.finish(), r#"{"a":"x\"\u0001","b":-3,"c":[1e+21,{},null],"d":true,"e":[]}"#);
 }
+
+#[test]
+fn of_several_faults_the_first_in_the_text_is_reported() {
+    let duplicate = |pointer: &str| (Code::JsonDuplicateMember, pointer.to_string());
+    assert_eq!(fault(r#"{"a":{"b":1,"b":2},"a":3}"#), duplicate("/a/b"));
+    assert_eq!(fault(r#"{"a":1,"a":{"b":1,"b":2}}"#), duplicate("/a"));
+    assert_eq!(fault(r#"{"a":1,"a""#), duplicate("/a"));
+    assert_eq!(fault(r#"{"a":1,"b":!,"a":2}"#), (Code::JsonSyntax, "/b".to_string()));
+    // Open containers inside of each other, none of which has a name twice.
+    assert_eq!(fault(r#"[{"":[{"":[{"":!"#), (Code::JsonSyntax, "/0//0//0/".to_string()));
+}
+
+#[test]
+fn limits_are_those_of_the_caller() {
+    let limits = Limits { bytes_max: 8, depth_max: 1, members_max: 3 };
+    let code = |text: &str| parse_with(text, &limits, false).err().map(|error| error.code);
+    assert_eq!(code("[1,2,3]"), None);
+    assert_eq!(code("[1,2,3 ]"), None);
+    assert_eq!(code("[1,2,3  ]"), Some(Code::JsonSize));
+    assert_eq!(code("[0,0,0,]"), Some(Code::JsonMembers));
+    assert_eq!(code("[[]]"), Some(Code::JsonDepth));
+    assert_eq!(code("{\"a\":{}"), Some(Code::JsonDepth));
+    let none = Limits { depth_max: 0, ..limits };
+    assert_eq!(parse_with("7", &none, false).unwrap().root().as_int(), Some(7));
+    assert_eq!(parse_with("[]", &none, false).unwrap_err().code, Code::JsonDepth);
+}
+
+#[test]
+fn nothing_recurses_on_depth() {
+    let depth = 200_000;
+    let limits = Limits { bytes_max: usize::MAX, depth_max: depth, members_max: usize::MAX };
+    let text = "[".repeat(depth) + &"]".repeat(depth);
+    let tree = parse_with(&text, &limits, true).unwrap();
+    let again = tree.clone();
+    assert!(tree.root().same(again.root()));
+    assert_eq!(tree.canonical(), text);
+    let mut inner = tree.root();
+    while let Some(item) = inner.item(0) {
+        inner = item;
+    }
+    assert_eq!(inner.pointer().len(), 2 * (depth - 1));
+    let objects = "{\"a\":".repeat(depth);
+    assert_eq!(parse_with(&objects, &limits, true).unwrap_err().pointer, "/a".repeat(depth));
+}
+
+#[test]
+fn integers_are_whole_and_in_range() {
+    let int = |text: &str| parse(text).unwrap().root().as_int();
+    assert_eq!(int("9007199254740991"), Some(INTEGER_MAX));
+    assert_eq!(int("-9007199254740991.0"), Some(-INTEGER_MAX));
+    assert_eq!(int("9007199254740992"), None);
+    assert_eq!(int("1e300"), None);
+    assert_eq!(int("0.5"), None);
+    assert_eq!(int("-0"), Some(0));
+    assert_eq!(int("\"1\""), None);
+    let document = |text: &str| parse_document(text).err().map(|error| error.code);
+    assert_eq!(document("9007199254740991"), None);
+    assert_eq!(document("[1e16]"), Some(Code::JsonIntegerRange));
+    assert_eq!(document("9007199254740993"), Some(Code::JsonNumber));
+    assert_eq!(document("1.5e-300"), None);
+}
+
+#[test]
+fn bytes_are_text_only_as_utf_8_without_a_mark() {
+    assert_eq!(text(b"{}"), Ok("{}"));
+    assert_eq!(text(b"\xef\xbb\xbf{}").unwrap_err().code, Code::JsonEncoding);
+    assert_eq!(parse("\u{feff}{}").unwrap_err().code, Code::JsonEncoding);
+    let error = text(b"[\"\xed\xa0\x80\"]").unwrap_err();
+    assert_eq!(error.code, Code::JsonEncoding);
+    assert_eq!(error.detail, "CJ-2: A text is UTF-8. At byte 2.");
+}
+
+#[test]
+fn other_kinds_have_nothing_inside() {
+    let tree = parse(r#"{"a":"x"}"#).unwrap();
+    let value = tree.root().get("a").unwrap();
+    assert_eq!((value.len(), value.is_empty(), value.items().count(), value.members().count()), (0, true, 0, 0));
+    assert!(value.get("a").is_none() && value.item(0).is_none() && tree.root().get("b").is_none());
+    assert!(value.as_bool().is_none() && value.as_f64().is_none() && !value.is_null());
+    assert_eq!(value.parent().unwrap().pointer(), "");
+    assert!(tree.root().parent().is_none());
+    assert_eq!(std::format!("{value:?}"), "\"x\"");
+}
+
+#[test]
+fn the_writer_has_a_form_for_every_value() {
+    let mut writer = Writer::new();
+    writer.begin_array();
+    for double in [f64::NAN, f64::INFINITY, -0.0, 1e-7, 1e21] {
+        writer.f64(double);
+    }
+    writer.begin_object();
+    writer.member_opt_str("absent", None);
+    writer.member_opt_str("é\u{2028}/", Some("\u{7f}\u{b}"));
+    writer.member_null("n");
+    writer.member_f64("f", 0.5);
+    writer.end_object();
+    writer.int(i64::MIN);
+    writer.end_array();
+    let expected =
+        "[null,null,0,1e-7,1e+21,{\"é\u{2028}/\":\"\u{7f}\\u000b\",\"n\":null,\"f\":0.5},-9223372036854775808]";
+    assert_eq!(writer.finish(), expected);
+}
