@@ -2,7 +2,20 @@
 //!
 //! The types mirror `wit/world.wit` one to one. See `ARCHITECTURE.md` for the loop that a host runs around [`decide`].
 
-use crate::{Error, generated::errors::Code};
+mod audit;
+mod context;
+mod decide;
+mod fields;
+mod frame;
+mod keys;
+mod ops;
+mod policy;
+mod records;
+mod scene;
+mod table;
+mod who;
+
+use crate::Error;
 use alloc::{string::String, vec::Vec};
 
 /// What kind of party the transport authenticated.
@@ -232,16 +245,18 @@ pub struct Frame {
 }
 
 /// One step of an operation. See the WIT of `decide`.
-pub fn decide(_request: &Request, _answers: &[Answer], _now: f64, _entropy: &str) -> Result<Step, Error> {
-    Err(Error::new(Code::HostMisuse, "", "not built yet"))
+///
+/// `now` is whole milliseconds since the Unix epoch; anything else is misuse. `entropy` is 64 hex digits.
+pub fn decide(request: &Request, answers: &[Answer], now: f64, entropy: &str) -> Result<Step, Error> {
+    decide::decide(request, answers, now, entropy)
 }
 
 /// The operations table.
-pub const fn operations() -> &'static [Operation] {
-    &[]
+pub fn operations() -> &'static [Operation] {
+    table::OPERATIONS
 }
 
 /// Cuts a JSON-RPC frame into its calls.
-pub fn split(_text: &str) -> Frame {
-    Frame { batch: false, calls: Vec::new() }
+pub fn split(text: &str) -> Frame {
+    frame::split(text)
 }

@@ -40,6 +40,9 @@ pub const MAILBOX_OPEN_MAX: i64 = 10000;
 /// Messages by one principal per budget window. Unit: count.
 pub const SENDER_RATE_MAX: i64 = 6000;
 
+/// Messages without a parent by one principal per budget window. Unit: count.
+pub const ROOT_RATE_MAX: i64 = 3000;
+
 /// Steers and interrupts by one principal per budget window. Unit: count.
 pub const URGENT_RATE_MAX: i64 = 60;
 

@@ -275,6 +275,20 @@ pub enum Rule {
     VA1,
     /// The trust decision is not earlier than the verification. (weakness A7 (deviation))
     VA2,
+    /// A call is an object. (JSON-RPC 2.0)
+    FR1,
+    /// A batch has at least one call, and no more than the limit. (JSON-RPC 2.0)
+    FR2,
+    /// jsonrpc is exactly 2.0. (JSON-RPC 2.0)
+    FR3,
+    /// An id is a string, a whole number or null. (JSON-RPC 2.0; weaknesses B9)
+    FR4,
+    /// method is a non-empty string. (JSON-RPC 2.0)
+    FR5,
+    /// params, where given, are an object. (wire 4)
+    FR6,
+    /// A call has no other members. (wire 4)
+    FR7,
     /// A message is context-admitted or adapter-submitted only if it was decided, and accepted or revoked after that: it is not pending, deferred, stale or unsupported. (delivery-semantics, invariants)
     LC1,
     /// A rejected or expired message is never context-admitted or adapter-submitted. (delivery-semantics, invariants)
@@ -315,6 +329,126 @@ pub enum Rule {
     LC19,
     /// Machines, states and events are named exactly as in the table. (spec/transitions.json)
     LC20,
+    /// Every operation has an authenticated caller. (delivery rule 13)
+    OP1,
+    /// The operation is in the table, and internal ones are called by the host alone. (JSON-RPC 2.0)
+    OP2,
+    /// Only a user or policy principal registers tasks and grants relationships. (ops 1)
+    OP3,
+    /// A retired task incarnation acts no more and receives no more. (weaknesses B16)
+    OP4,
+    /// An idempotency key is used again only with the same content. (delivery rule 5)
+    OP6,
+    /// A change names the revision that the record has now. (delivery-semantics, CAS)
+    OP7,
+    /// What the dispatcher reports is taken from the host alone. (settled 52)
+    OP8,
+    /// Adapter profiles are declared by the operator or the host. (settled 5)
+    OP9,
+    /// A task authors as an agent; a user or policy authors as itself; nobody else authors. (ops 3 messages.send)
+    MS1,
+    /// The authenticated caller is the sender that the envelope names. (ops 3 messages.send)
+    MS2,
+    /// A message id of a sender incarnation stands for one envelope digest. (delivery-semantics, identity)
+    MS4,
+    /// The message is not past its expiry; at the very instant it is. (delivery-semantics, expiry)
+    MS3,
+    /// createdAt is not further in the future than the allowed skew. (architecture 5)
+    MS5,
+    /// A message lives no longer than its intent allows. (settled 34)
+    MS6,
+    /// A message is declared expired only when it is. (weaknesses B8)
+    MS7,
+    /// hopCount, where given, is that of the stored parent plus one, or 0 without a parent. (settled 36)
+    MS8,
+    /// The decision and its reason code are words of the tables. (wire 3.3)
+    MS9,
+    /// notBefore goes with a deferral and lies within the allowed time. (weaknesses B1)
+    MS10,
+    /// A message whose delivery ended is decided no more. (delivery-semantics, invariants)
+    MS11,
+    /// While a worker's claim lives, no other worker acts on the message. (settled 11)
+    MB1,
+    /// The token is that of the claim, and comes from the worker that holds it. (delivery rule 6)
+    MB2,
+    /// The claim's lease has not ended. (weaknesses B3)
+    MB3,
+    /// Only an undecided message is claimed. (delivery rule 6)
+    MB4,
+    /// A deferred message is not claimed before its time. (weaknesses B1)
+    MB5,
+    /// The receiver's adapter reference names a declared profile. (settled 5)
+    AD1,
+    /// The profile declares the intent and the delivery mode, and the mode is one that reaches a harness. (delivery rule 4; weaknesses A6)
+    AD2,
+    /// Adapter reference and profile are those of the prepared attempt. (weaknesses A5)
+    AD3,
+    /// While an attempt is unknown or quarantined, nothing relabels the message. (delivery rule 2)
+    SU1,
+    /// An attempt that crossed the boundary is asked for with the revision that it was prepared at. (ops 3 adapter.prepareSubmission)
+    SU2,
+    /// Only an accepted message whose delivery can still be submitted is submitted. (delivery-semantics, submission)
+    SU3,
+    /// A message is attempted at most sixteen times. (delivery rule 8)
+    SU4,
+    /// The submission is the current attempt of its message. (ops 3)
+    SU5,
+    /// Nobody but its own dispatcher judges an attempt before it is settled and its lease has ended. (settled 2)
+    SU6,
+    /// A second receipt means the same as the recorded one. (delivery-semantics, submission)
+    SU7,
+    /// There is no receipt for a call that was not begun. (delivery-semantics, submission)
+    SU8,
+    /// Quarantine ends by the operator alone. (settled 6)
+    SU9,
+    /// A reconciliation names evidence. (delivery-semantics, submission)
+    SU10,
+    /// A receipt goes with confirmed-submitted, and with nothing else. (ops 3 adapter.reconcileSubmission)
+    SU11,
+    /// That nothing was submitted is established by the operator, by the host that never called, or by a target whose absences are final. (settled 3, 4)
+    SU12,
+    /// The attempt's state has the edge that the resolution takes. (spec/transitions.json)
+    SU13,
+    /// stale-incarnation: both ends are registered and live. (ops 1.1)
+    PO1,
+    /// There is a grant for the relationship between the two ends, or the caller owns both. (ops 1.1)
+    PO2,
+    /// The grant is not revoked. (ops 1.1)
+    PO3,
+    /// The grant is the current version. (ops 1.1)
+    PO4,
+    /// The grant is not past its expiry. (ops 1.1)
+    PO5,
+    /// Steering and interrupting need a supervisor or parent relationship. (ops 1.1)
+    PO9,
+    /// The grant allows the intent. (ops 1.1)
+    PO10,
+    /// The grant allows the delivery mode. (ops 1.1)
+    PO11,
+    /// stale-run: the run that a steer expects is the receiver's. (ops 1.1)
+    PO6,
+    /// stale-objective: the objective version that a steer expects is the receiver's. (ops 1.1)
+    PO7,
+    /// stale-objective: the checkpoint that a steer expects is the receiver's. (ops 1.1)
+    PO8,
+    /// A muted task takes nothing. (delivery rule 9)
+    CN1,
+    /// A task that is not to be disturbed takes no steer, interrupt or wake. (delivery rule 9)
+    CN2,
+    /// The mailbox has room. (delivery rule 8)
+    BU1,
+    /// The authenticated principal is within its sender rate. (delivery rule 8)
+    BU2,
+    /// The principal is within its rate of messages that answer nothing. (settled 36)
+    BU7,
+    /// The principal is within its rate of steers and interrupts. (delivery rule 8)
+    BU3,
+    /// The principal is within its fan-out. (delivery rule 8)
+    BU4,
+    /// The receiver is within its interruption budget. (delivery rule 8)
+    BU5,
+    /// The causal chain is within the hop limit. (delivery rule 8)
+    BU6,
     /// A value has the JSON type that its place asks for. (type)
     SH1,
     /// A required member is there. (required)
@@ -492,6 +626,13 @@ const TABLE: &[Entry] = &[
     Entry("IR-7", Code::InterruptionResultInvalid, "An interruption is requested no later than updatedAt.", true),
     Entry("VA-1", Code::VerificationAttestationInvalid, "The signed payload digest recomputes.", true),
     Entry("VA-2", Code::VerificationAttestationInvalid, "The trust decision is not earlier than the verification.", true),
+    Entry("FR-1", Code::JsonrpcInvalid, "A call is an object.", true),
+    Entry("FR-2", Code::JsonrpcInvalid, "A batch has at least one call, and no more than the limit.", true),
+    Entry("FR-3", Code::JsonrpcInvalid, "jsonrpc is exactly 2.0.", true),
+    Entry("FR-4", Code::JsonrpcInvalid, "An id is a string, a whole number or null.", true),
+    Entry("FR-5", Code::JsonrpcInvalid, "method is a non-empty string.", true),
+    Entry("FR-6", Code::ParamsInvalid, "params, where given, are an object.", true),
+    Entry("FR-7", Code::JsonrpcInvalid, "A call has no other members.", true),
     Entry("LC-1", Code::CombinationIllegal, "A message is context-admitted or adapter-submitted only if it was decided, and accepted or revoked after that: it is not pending, deferred, stale or unsupported.", true),
     Entry("LC-2", Code::CombinationIllegal, "A rejected or expired message is never context-admitted or adapter-submitted.", true),
     Entry("LC-3", Code::CombinationIllegal, "An effect is observed or externally verified only for a message that is adapter-submitted.", true),
@@ -512,6 +653,66 @@ const TABLE: &[Entry] = &[
     Entry("LC-18", Code::DecisionReasonInvalid, "A decision other than pending carries one of the reason codes that go with it.", true),
     Entry("LC-19", Code::DecisionReasonInvalid, "A pending decision carries no reason code.", true),
     Entry("LC-20", Code::UnknownKind, "Machines, states and events are named exactly as in the table.", false),
+    Entry("OP-1", Code::AuthenticationRequired, "Every operation has an authenticated caller.", true),
+    Entry("OP-2", Code::MethodNotFound, "The operation is in the table, and internal ones are called by the host alone.", false),
+    Entry("OP-3", Code::ControlPlaneRequired, "Only a user or policy principal registers tasks and grants relationships.", true),
+    Entry("OP-4", Code::TaskRetired, "A retired task incarnation acts no more and receives no more.", true),
+    Entry("OP-6", Code::IdempotencyConflict, "An idempotency key is used again only with the same content.", true),
+    Entry("OP-7", Code::RevisionConflict, "A change names the revision that the record has now.", true),
+    Entry("OP-8", Code::MethodNotFound, "What the dispatcher reports is taken from the host alone.", true),
+    Entry("OP-9", Code::OperatorRequired, "Adapter profiles are declared by the operator or the host.", true),
+    Entry("MS-1", Code::SenderActorDenied, "A task authors as an agent; a user or policy authors as itself; nobody else authors.", true),
+    Entry("MS-2", Code::PrincipalMismatch, "The authenticated caller is the sender that the envelope names.", true),
+    Entry("MS-4", Code::IdempotencyConflict, "A message id of a sender incarnation stands for one envelope digest.", true),
+    Entry("MS-3", Code::MessageExpired, "The message is not past its expiry; at the very instant it is.", true),
+    Entry("MS-5", Code::LifetimeExceeded, "createdAt is not further in the future than the allowed skew.", true),
+    Entry("MS-6", Code::LifetimeExceeded, "A message lives no longer than its intent allows.", true),
+    Entry("MS-7", Code::MessageNotExpired, "A message is declared expired only when it is.", true),
+    Entry("MS-8", Code::ParamsInvalid, "hopCount, where given, is that of the stored parent plus one, or 0 without a parent.", true),
+    Entry("MS-9", Code::DecisionReasonInvalid, "The decision and its reason code are words of the tables.", true),
+    Entry("MS-10", Code::ParamsInvalid, "notBefore goes with a deferral and lies within the allowed time.", true),
+    Entry("MS-11", Code::StateConflict, "A message whose delivery ended is decided no more.", true),
+    Entry("MB-1", Code::MailboxBusy, "While a worker's claim lives, no other worker acts on the message.", true),
+    Entry("MB-2", Code::MailboxClaimInvalid, "The token is that of the claim, and comes from the worker that holds it.", true),
+    Entry("MB-3", Code::MailboxClaimExpired, "The claim's lease has not ended.", true),
+    Entry("MB-4", Code::StateConflict, "Only an undecided message is claimed.", true),
+    Entry("MB-5", Code::MailboxNotBefore, "A deferred message is not claimed before its time.", true),
+    Entry("AD-1", Code::AdapterNotBound, "The receiver's adapter reference names a declared profile.", true),
+    Entry("AD-2", Code::AdapterIncapable, "The profile declares the intent and the delivery mode, and the mode is one that reaches a harness.", true),
+    Entry("AD-3", Code::AdapterRefChanged, "Adapter reference and profile are those of the prepared attempt.", true),
+    Entry("SU-1", Code::ExternalOutcomeUnknown, "While an attempt is unknown or quarantined, nothing relabels the message.", true),
+    Entry("SU-2", Code::SubmissionInFlight, "An attempt that crossed the boundary is asked for with the revision that it was prepared at.", true),
+    Entry("SU-3", Code::StateConflict, "Only an accepted message whose delivery can still be submitted is submitted.", true),
+    Entry("SU-4", Code::StateConflict, "A message is attempted at most sixteen times.", true),
+    Entry("SU-5", Code::SubmissionState, "The submission is the current attempt of its message.", true),
+    Entry("SU-6", Code::SubmissionSettling, "Nobody but its own dispatcher judges an attempt before it is settled and its lease has ended.", true),
+    Entry("SU-7", Code::ReceiptConflict, "A second receipt means the same as the recorded one.", true),
+    Entry("SU-8", Code::SubmissionState, "There is no receipt for a call that was not begun.", true),
+    Entry("SU-9", Code::ReconciliationAuthority, "Quarantine ends by the operator alone.", true),
+    Entry("SU-10", Code::ReconciliationEvidenceRequired, "A reconciliation names evidence.", true),
+    Entry("SU-11", Code::ReconciliationInvalid, "A receipt goes with confirmed-submitted, and with nothing else.", true),
+    Entry("SU-12", Code::ReconciliationAuthority, "That nothing was submitted is established by the operator, by the host that never called, or by a target whose absences are final.", true),
+    Entry("SU-13", Code::SubmissionState, "The attempt's state has the edge that the resolution takes.", true),
+    Entry("PO-1", Code::PolicyDenied, "stale-incarnation: both ends are registered and live.", true),
+    Entry("PO-2", Code::PolicyDenied, "There is a grant for the relationship between the two ends, or the caller owns both.", true),
+    Entry("PO-3", Code::PolicyDenied, "The grant is not revoked.", true),
+    Entry("PO-4", Code::PolicyDenied, "The grant is the current version.", true),
+    Entry("PO-5", Code::PolicyDenied, "The grant is not past its expiry.", true),
+    Entry("PO-9", Code::PolicyDenied, "Steering and interrupting need a supervisor or parent relationship.", true),
+    Entry("PO-10", Code::PolicyDenied, "The grant allows the intent.", true),
+    Entry("PO-11", Code::PolicyDenied, "The grant allows the delivery mode.", true),
+    Entry("PO-6", Code::PolicyDenied, "stale-run: the run that a steer expects is the receiver's.", true),
+    Entry("PO-7", Code::PolicyDenied, "stale-objective: the objective version that a steer expects is the receiver's.", true),
+    Entry("PO-8", Code::PolicyDenied, "stale-objective: the checkpoint that a steer expects is the receiver's.", true),
+    Entry("CN-1", Code::ConsentDenied, "A muted task takes nothing.", true),
+    Entry("CN-2", Code::ConsentDenied, "A task that is not to be disturbed takes no steer, interrupt or wake.", true),
+    Entry("BU-1", Code::Backpressure, "The mailbox has room.", true),
+    Entry("BU-2", Code::Backpressure, "The authenticated principal is within its sender rate.", true),
+    Entry("BU-7", Code::Backpressure, "The principal is within its rate of messages that answer nothing.", true),
+    Entry("BU-3", Code::Backpressure, "The principal is within its rate of steers and interrupts.", true),
+    Entry("BU-4", Code::Backpressure, "The principal is within its fan-out.", true),
+    Entry("BU-5", Code::Backpressure, "The receiver is within its interruption budget.", true),
+    Entry("BU-6", Code::Backpressure, "The causal chain is within the hop limit.", true),
     Entry("SH-1", Code::ParamsInvalid, "A value has the JSON type that its place asks for.", true),
     Entry("SH-2", Code::ParamsInvalid, "A required member is there.", true),
     Entry("SH-3", Code::ParamsInvalid, "A closed object has no other members.", true),
@@ -669,6 +870,13 @@ pub const ALL: &[Rule] = &[
     Rule::IR7,
     Rule::VA1,
     Rule::VA2,
+    Rule::FR1,
+    Rule::FR2,
+    Rule::FR3,
+    Rule::FR4,
+    Rule::FR5,
+    Rule::FR6,
+    Rule::FR7,
     Rule::LC1,
     Rule::LC2,
     Rule::LC3,
@@ -689,6 +897,66 @@ pub const ALL: &[Rule] = &[
     Rule::LC18,
     Rule::LC19,
     Rule::LC20,
+    Rule::OP1,
+    Rule::OP2,
+    Rule::OP3,
+    Rule::OP4,
+    Rule::OP6,
+    Rule::OP7,
+    Rule::OP8,
+    Rule::OP9,
+    Rule::MS1,
+    Rule::MS2,
+    Rule::MS4,
+    Rule::MS3,
+    Rule::MS5,
+    Rule::MS6,
+    Rule::MS7,
+    Rule::MS8,
+    Rule::MS9,
+    Rule::MS10,
+    Rule::MS11,
+    Rule::MB1,
+    Rule::MB2,
+    Rule::MB3,
+    Rule::MB4,
+    Rule::MB5,
+    Rule::AD1,
+    Rule::AD2,
+    Rule::AD3,
+    Rule::SU1,
+    Rule::SU2,
+    Rule::SU3,
+    Rule::SU4,
+    Rule::SU5,
+    Rule::SU6,
+    Rule::SU7,
+    Rule::SU8,
+    Rule::SU9,
+    Rule::SU10,
+    Rule::SU11,
+    Rule::SU12,
+    Rule::SU13,
+    Rule::PO1,
+    Rule::PO2,
+    Rule::PO3,
+    Rule::PO4,
+    Rule::PO5,
+    Rule::PO9,
+    Rule::PO10,
+    Rule::PO11,
+    Rule::PO6,
+    Rule::PO7,
+    Rule::PO8,
+    Rule::CN1,
+    Rule::CN2,
+    Rule::BU1,
+    Rule::BU2,
+    Rule::BU7,
+    Rule::BU3,
+    Rule::BU4,
+    Rule::BU5,
+    Rule::BU6,
     Rule::SH1,
     Rule::SH2,
     Rule::SH3,

@@ -47,15 +47,16 @@ pub(crate) static NAMES: &[&str] = &[
     "expectedDispositionRevision", "preparedAt", "attemptStartedAt", "receipt", "reconciliation", "int_", "requested",
     "cancelled", "not-cancellable", "not-running", "denied", "targetId", "complete", "partial", "unavailable",
     "enumeration", "targets", "modelTurn", "toolCalls", "subprocesses", "interruptionId", "requestedAt", "results",
-    "2.0", "adapter.beginSubmission", "adapter.getSubmission", "adapter.prepareSubmission",
-    "adapter.reconcileSubmission", "adapter.recordReceipt", "audit.list", "inspector.snapshot", "mailbox.ack",
-    "mailbox.claim", "mailbox.listPending", "maintenance.expireDue", "maintenance.purgeContent",
-    "messages.failDelivery", "messages.getDisposition", "messages.respond", "messages.send", "relationships.grant",
-    "relationships.propose", "relationships.revoke", "tasks.attach", "tasks.get", "tasks.getSummary",
-    "tasks.publishSummary", "tasks.register", "tasks.rotateIncarnation", "tasks.updateRuntime", "tasks.wait",
-    "jsonrpc", "id", "params", "value", "threadmesh_", "threadmeshCode", "retryable", "code", "message", "data",
-    "error", "idem_", "expectedRevision", "idempotencyKey", "afterCursor", "limit", "claimToken", "notBefore",
-    "before", "envelope", "grant", "proposal", "expectedGrantVersion", "adapterRef", "summary",
+    "2.0", "adapter.acceptAndBegin", "adapter.beginSubmission", "adapter.getSubmission", "adapter.listUnresolved",
+    "adapter.prepareSubmission", "adapter.reconcileSubmission", "adapter.recordQuery", "adapter.recordReceipt",
+    "audit.list", "inspector.snapshot", "mailbox.ack", "mailbox.claim", "mailbox.listPending",
+    "maintenance.expireDue", "maintenance.purgeContent", "messages.failDelivery", "messages.getDisposition",
+    "messages.respond", "messages.send", "relationships.grant", "relationships.propose", "relationships.revoke",
+    "tasks.attach", "tasks.get", "tasks.getSummary", "tasks.publishSummary", "tasks.register",
+    "tasks.rotateIncarnation", "tasks.updateRuntime", "tasks.wait", "jsonrpc", "id", "params", "value", "threadmesh_",
+    "threadmeshCode", "retryable", "code", "message", "data", "error", "idem_", "claimToken", "expectedRevision",
+    "idempotencyKey", "limit", "found", "absent-final", "absent-now", "unanswerable", "not-submitted", "afterCursor",
+    "notBefore", "before", "envelope", "grant", "proposal", "expectedGrantVersion", "adapterRef", "summary",
     "expectedPreviousVersion", "runId", "objectiveVersion", "checkpoint", "runtime", "agentId", "role", "previous",
     "next", "timeoutMs",
 ];
@@ -120,32 +121,34 @@ pub(crate) static SHAPES: &[Shape] = &[
     Shape::Object { first: 217, count: 3, min: 0 }, Shape::Object { first: 220, count: 3, min: 0 },
     Shape::Object { first: 223, count: 8, min: 0 }, Shape::ConstText(287), Shape::Text { min: 0, max: 65535 },
     Shape::Integer { min: -2147483648, max: 2147483647 }, Shape::ByType { first: 0, count: 2 },
-    Shape::Enum { first: 161, count: 27 }, Shape::Open { min: 0, max: 65535 },
+    Shape::Enum { first: 161, count: 30 }, Shape::Open { min: 0, max: 65535 },
     Shape::Object { first: 231, count: 4, min: 0 }, Shape::Text { min: 1, max: 100 }, Shape::Any,
     Shape::Object { first: 235, count: 2, min: 0 }, Shape::Object { first: 237, count: 3, min: 0 }, Shape::Null,
-    Shape::ByType { first: 2, count: 3 }, Shape::Integer { min: -32700, max: -32000 }, Shape::Code { prefix: 319 },
+    Shape::ByType { first: 2, count: 3 }, Shape::Integer { min: -32700, max: -32000 }, Shape::Code { prefix: 322 },
     Shape::Text { min: 0, max: 2000 }, Shape::Object { first: 240, count: 3, min: 0 },
     Shape::Object { first: 243, count: 3, min: 0 }, Shape::Object { first: 246, count: 3, min: 0 },
-    Shape::ByMember { name: 325, with: 138, without: 130 }, Shape::Prefixed { prefix: 326, min: 4, max: 190 },
-    Shape::Object { first: 249, count: 3, min: 0 }, Shape::Object { first: 198, count: 1, min: 0 },
-    Shape::Object { first: 252, count: 4, min: 0 }, Shape::Object { first: 256, count: 3, min: 0 },
-    Shape::Object { first: 259, count: 4, min: 0 }, Shape::Object { first: 263, count: 4, min: 0 },
-    Shape::Integer { min: 1, max: 100 }, Shape::Object { first: 267, count: 4, min: 0 },
-    Shape::Object { first: 252, count: 2, min: 0 }, Shape::Enum { first: 44, count: 3 },
-    Shape::Object { first: 271, count: 9, min: 0 }, Shape::Object { first: 280, count: 3, min: 0 },
-    Shape::Integer { min: 1, max: 1000 }, Shape::Object { first: 283, count: 2, min: 0 },
-    Shape::Object { first: 285, count: 3, min: 0 }, Shape::Object { first: 288, count: 5, min: 0 },
-    Shape::Enum { first: 44, count: 7 }, Shape::Object { first: 293, count: 8, min: 0 },
-    Shape::Object { first: 301, count: 2, min: 0 }, Shape::Object { first: 303, count: 13, min: 0 },
-    Shape::Object { first: 111, count: 2, min: 0 }, Shape::Object { first: 316, count: 3, min: 0 },
-    Shape::Object { first: 319, count: 2, min: 0 }, Shape::Object { first: 321, count: 3, min: 0 },
-    Shape::Open { min: 1, max: 32 }, Shape::Object { first: 324, count: 4, min: 0 },
-    Shape::Object { first: 133, count: 1, min: 0 }, Shape::Object { first: 328, count: 2, min: 0 },
-    Shape::ByType { first: 5, count: 2 }, Shape::Object { first: 330, count: 3, min: 0 },
-    Shape::Object { first: 333, count: 3, min: 1 }, Shape::Object { first: 336, count: 8, min: 0 },
-    Shape::Object { first: 344, count: 2, min: 0 }, Shape::Object { first: 346, count: 4, min: 0 },
-    Shape::Object { first: 350, count: 4, min: 0 }, Shape::Integer { min: 0, max: 600000 },
-    Shape::Object { first: 354, count: 4, min: 0 },
+    Shape::ByMember { name: 328, with: 138, without: 130 }, Shape::Prefixed { prefix: 329, min: 4, max: 190 },
+    Shape::Object { first: 249, count: 5, min: 0 }, Shape::Object { first: 254, count: 3, min: 0 },
+    Shape::Object { first: 198, count: 1, min: 0 }, Shape::Integer { min: 1, max: 100 },
+    Shape::Object { first: 257, count: 1, min: 0 }, Shape::Object { first: 258, count: 4, min: 0 },
+    Shape::Object { first: 262, count: 3, min: 0 }, Shape::Object { first: 265, count: 4, min: 0 },
+    Shape::Enum { first: 191, count: 5 }, Shape::Object { first: 269, count: 5, min: 0 },
+    Shape::Object { first: 274, count: 4, min: 0 }, Shape::Object { first: 278, count: 4, min: 0 },
+    Shape::Object { first: 249, count: 2, min: 0 }, Shape::Enum { first: 44, count: 3 },
+    Shape::Object { first: 282, count: 9, min: 0 }, Shape::Object { first: 291, count: 3, min: 0 },
+    Shape::Integer { min: 1, max: 1000 }, Shape::Object { first: 294, count: 2, min: 0 },
+    Shape::Object { first: 296, count: 3, min: 0 }, Shape::Object { first: 299, count: 5, min: 0 },
+    Shape::Enum { first: 44, count: 7 }, Shape::Object { first: 304, count: 8, min: 0 },
+    Shape::Object { first: 312, count: 2, min: 0 }, Shape::Object { first: 314, count: 13, min: 0 },
+    Shape::Object { first: 111, count: 2, min: 0 }, Shape::Object { first: 327, count: 3, min: 0 },
+    Shape::Object { first: 330, count: 2, min: 0 }, Shape::Object { first: 332, count: 3, min: 0 },
+    Shape::Open { min: 1, max: 32 }, Shape::Object { first: 335, count: 4, min: 0 },
+    Shape::Object { first: 133, count: 1, min: 0 }, Shape::Object { first: 339, count: 2, min: 0 },
+    Shape::ByType { first: 5, count: 2 }, Shape::Object { first: 341, count: 3, min: 0 },
+    Shape::Object { first: 344, count: 3, min: 1 }, Shape::Object { first: 347, count: 8, min: 0 },
+    Shape::Object { first: 355, count: 2, min: 0 }, Shape::Object { first: 357, count: 4, min: 0 },
+    Shape::Object { first: 361, count: 4, min: 0 }, Shape::Integer { min: 0, max: 600000 },
+    Shape::Object { first: 365, count: 4, min: 0 },
 ];
 
 /// Members of objects: name, shape, whether required.
@@ -198,36 +201,38 @@ pub(crate) static MEMBERS: &[Member] = &[
     Member(122, 42, false), Member(279, 115, true), Member(280, 116, true), Member(122, 42, false),
     Member(281, 114, true), Member(282, 117, true), Member(283, 117, true), Member(40, 0, true),
     Member(284, 111, true), Member(41, 1, true), Member(135, 9, true), Member(51, 15, false), Member(285, 21, true),
-    Member(286, 118, true), Member(165, 21, true), Member(315, 120, true), Member(316, 123, true),
-    Member(155, 124, true), Member(317, 125, true), Member(155, 127, true), Member(318, 128, true),
-    Member(315, 120, true), Member(316, 123, true), Member(5, 129, true), Member(320, 134, true),
-    Member(321, 19, true), Member(122, 135, false), Member(322, 133, true), Member(323, 84, true),
-    Member(324, 136, true), Member(315, 120, true), Member(316, 132, true), Member(325, 137, true),
-    Member(260, 104, true), Member(327, 14, true), Member(328, 140, true), Member(134, 6, true), Member(41, 1, true),
-    Member(327, 14, true), Member(328, 140, true), Member(257, 108, true), Member(50, 13, false),
-    Member(267, 107, false), Member(260, 104, true), Member(327, 14, true), Member(268, 144, true),
-    Member(328, 140, true), Member(260, 104, true), Member(327, 14, true), Member(267, 107, true),
-    Member(328, 140, true), Member(134, 6, true), Member(41, 1, true), Member(329, 14, false),
-    Member(330, 147, false), Member(134, 6, true), Member(41, 1, true), Member(331, 52, true), Member(146, 150, true),
-    Member(121, 41, false), Member(122, 42, false), Member(332, 21, false), Member(327, 14, true),
-    Member(328, 140, true), Member(135, 9, true), Member(329, 14, false), Member(330, 147, false),
-    Member(330, 153, false), Member(328, 140, true), Member(333, 21, true), Member(330, 153, false),
-    Member(328, 140, true), Member(134, 6, true), Member(41, 1, true), Member(327, 14, true), Member(96, 12, true),
-    Member(328, 140, true), Member(134, 6, true), Member(41, 1, true), Member(146, 157, true), Member(121, 41, false),
-    Member(122, 42, false), Member(332, 21, false), Member(327, 14, true), Member(328, 140, true),
-    Member(334, 22, true), Member(328, 140, true), Member(40, 0, true), Member(184, 65, true), Member(185, 14, true),
-    Member(47, 10, true), Member(186, 66, true), Member(187, 9, true), Member(46, 9, true), Member(188, 26, true),
-    Member(189, 27, true), Member(190, 67, true), Member(77, 68, true), Member(54, 21, true), Member(55, 21, false),
-    Member(335, 160, true), Member(146, 161, true), Member(328, 140, true), Member(336, 79, true),
-    Member(328, 140, true), Member(184, 65, true), Member(337, 14, true), Member(328, 140, true),
-    Member(105, 9, true), Member(338, 165, true), Member(327, 14, true), Member(328, 140, true), Member(105, 9, true),
-    Member(47, 10, true), Member(339, 93, true), Member(340, 169, true), Member(328, 140, true),
-    Member(341, 5, false), Member(342, 14, false), Member(343, 5, false), Member(20, 5, true), Member(21, 6, true),
-    Member(23, 5, true), Member(94, 83, false), Member(338, 165, false), Member(344, 171, false),
-    Member(345, 5, false), Member(346, 5, false), Member(105, 172, true), Member(328, 140, true),
-    Member(347, 9, true), Member(348, 172, true), Member(327, 14, true), Member(328, 140, true), Member(105, 9, true),
-    Member(344, 171, true), Member(327, 14, true), Member(328, 140, true), Member(105, 9, true),
-    Member(329, 14, false), Member(330, 147, false), Member(349, 176, false),
+    Member(286, 118, true), Member(165, 21, true), Member(318, 120, true), Member(319, 123, true),
+    Member(155, 124, true), Member(320, 125, true), Member(155, 127, true), Member(321, 128, true),
+    Member(318, 120, true), Member(319, 123, true), Member(5, 129, true), Member(323, 134, true),
+    Member(324, 19, true), Member(122, 135, false), Member(325, 133, true), Member(326, 84, true),
+    Member(327, 136, true), Member(318, 120, true), Member(319, 132, true), Member(328, 137, true),
+    Member(134, 6, true), Member(41, 1, true), Member(330, 52, true), Member(331, 14, true), Member(332, 140, true),
+    Member(260, 104, true), Member(331, 14, true), Member(332, 140, true), Member(333, 144, false),
+    Member(134, 6, true), Member(41, 1, true), Member(331, 14, true), Member(332, 140, true), Member(257, 108, true),
+    Member(50, 13, false), Member(267, 107, false), Member(260, 104, true), Member(331, 14, true),
+    Member(268, 147, true), Member(332, 140, true), Member(260, 104, true), Member(5, 149, true),
+    Member(267, 107, false), Member(50, 45, true), Member(332, 140, true), Member(260, 104, true),
+    Member(331, 14, true), Member(267, 107, true), Member(332, 140, true), Member(134, 6, true), Member(41, 1, true),
+    Member(339, 14, false), Member(333, 144, false), Member(134, 6, true), Member(41, 1, true), Member(330, 52, true),
+    Member(146, 154, true), Member(121, 41, false), Member(122, 42, false), Member(340, 21, false),
+    Member(331, 14, true), Member(332, 140, true), Member(135, 9, true), Member(339, 14, false),
+    Member(333, 144, false), Member(333, 157, false), Member(332, 140, true), Member(341, 21, true),
+    Member(333, 157, false), Member(332, 140, true), Member(134, 6, true), Member(41, 1, true), Member(331, 14, true),
+    Member(96, 12, true), Member(332, 140, true), Member(134, 6, true), Member(41, 1, true), Member(146, 161, true),
+    Member(121, 41, false), Member(122, 42, false), Member(340, 21, false), Member(331, 14, true),
+    Member(332, 140, true), Member(342, 22, true), Member(332, 140, true), Member(40, 0, true), Member(184, 65, true),
+    Member(185, 14, true), Member(47, 10, true), Member(186, 66, true), Member(187, 9, true), Member(46, 9, true),
+    Member(188, 26, true), Member(189, 27, true), Member(190, 67, true), Member(77, 68, true), Member(54, 21, true),
+    Member(55, 21, false), Member(343, 164, true), Member(146, 165, true), Member(332, 140, true),
+    Member(344, 79, true), Member(332, 140, true), Member(184, 65, true), Member(345, 14, true),
+    Member(332, 140, true), Member(105, 9, true), Member(346, 169, true), Member(331, 14, true),
+    Member(332, 140, true), Member(105, 9, true), Member(47, 10, true), Member(347, 93, true), Member(348, 173, true),
+    Member(332, 140, true), Member(349, 5, false), Member(350, 14, false), Member(351, 5, false), Member(20, 5, true),
+    Member(21, 6, true), Member(23, 5, true), Member(94, 83, false), Member(346, 169, false), Member(352, 175, false),
+    Member(353, 5, false), Member(354, 5, false), Member(105, 176, true), Member(332, 140, true),
+    Member(355, 9, true), Member(356, 176, true), Member(331, 14, true), Member(332, 140, true), Member(105, 9, true),
+    Member(352, 175, true), Member(331, 14, true), Member(332, 140, true), Member(105, 9, true),
+    Member(339, 14, false), Member(333, 144, false), Member(357, 180, false),
 ];
 
 /// Texts of enumerations.
@@ -239,7 +244,7 @@ pub(crate) static WORDS: &[u16] = &[
     199, 200, 201, 202, 203, 92, 204, 205, 206, 209, 60, 210, 211, 60, 212, 225, 226, 88, 89, 90, 91, 227, 228, 229,
     230, 231, 232, 238, 239, 240, 241, 248, 249, 250, 251, 252, 255, 251, 256, 270, 271, 272, 273, 92, 101, 274, 98,
     106, 109, 110, 111, 117, 118, 276, 277, 278, 288, 289, 290, 291, 292, 293, 294, 295, 296, 297, 298, 299, 300, 301,
-    302, 303, 304, 305, 306, 307, 308, 309, 310, 311, 312, 313, 314,
+    302, 303, 304, 305, 306, 307, 308, 309, 310, 311, 312, 313, 314, 315, 316, 317, 334, 335, 336, 337, 338,
 ];
 
 /// Cases of tagged objects: tag, shape.
@@ -254,9 +259,10 @@ pub(crate) static ALTERNATIVES: &[u16] = &[
 
 /// Methods: name, shape of the params.
 pub(crate) static PARAMS: &[(u16, u16)] = &[
-    (288, 141), (289, 142), (290, 143), (291, 145), (292, 146), (293, 148), (294, 149), (295, 151), (296, 143),
-    (297, 152), (298, 154), (299, 155), (300, 156), (301, 149), (302, 158), (303, 159), (304, 162), (305, 163),
-    (306, 164), (307, 166), (308, 167), (309, 168), (310, 170), (311, 173), (312, 174), (313, 175), (314, 177),
+    (288, 141), (289, 142), (290, 143), (291, 145), (292, 146), (293, 148), (294, 150), (295, 151), (296, 152),
+    (297, 153), (298, 155), (299, 146), (300, 156), (301, 158), (302, 159), (303, 160), (304, 153), (305, 162),
+    (306, 163), (307, 166), (308, 167), (309, 168), (310, 170), (311, 171), (312, 172), (313, 174), (314, 177),
+    (315, 178), (316, 179), (317, 181),
 ];
 
 /// A whole document of kind `envelope`.
@@ -296,12 +302,12 @@ pub const FRESHNESS: ShapeId = ShapeId(15);
 /// The shared definition `receipt`.
 pub const RECEIPT: ShapeId = ShapeId(107);
 /// The shared definition `grantDraft`.
-pub const GRANT_DRAFT: ShapeId = ShapeId(160);
+pub const GRANT_DRAFT: ShapeId = ShapeId(164);
 /// The shared definition `adapterRef`.
-pub const ADAPTER_REF: ShapeId = ShapeId(165);
+pub const ADAPTER_REF: ShapeId = ShapeId(169);
 /// The shared definition `runtime`.
-pub const RUNTIME: ShapeId = ShapeId(171);
+pub const RUNTIME: ShapeId = ShapeId(175);
 /// The shared definition `taskInput`.
-pub const TASK_INPUT: ShapeId = ShapeId(172);
+pub const TASK_INPUT: ShapeId = ShapeId(176);
 /// The shared definition `reconciliation`.
-pub const RECONCILIATION: ShapeId = ShapeId(144);
+pub const RECONCILIATION: ShapeId = ShapeId(147);

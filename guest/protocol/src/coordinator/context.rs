@@ -1,0 +1,275 @@
+//! What one step works with: the request, the facts that came back, and what it is going to commit.
+
+use super::records::replay::{self, Replay};
+use super::{Answer, AuditRecord, Effect, Entry, Principal, PrincipalKind, Query, Request, Stored, Write, keys};
+use crate::{
+    Code, Error, Rule,
+    digest::{hex, sha256, sha256_text},
+    documents::Params,
+    json::Value,
+    rules::{self, Broken},
+};
+use alloc::{format, string::String, vec::Vec};
+
+/// Why an operation does not go on.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// More facts are needed; they stand in the context.
+    Needs,
+    /// Nothing to answer yet.
+    Wait(Vec<String>, i64),
+    /// The caller gets an error.
+    Refuse(Error),
+    /// The host broke the contract, or a stored record is damaged.
+    Misuse(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Refuse(error)
+    }
+}
+
+impl From<Broken> for Stop {
+    fn from(broken: Broken) -> Self {
+        Self::Refuse(broken.at(""))
+    }
+}
+
+/// The result of a part of an operation.
+pub(crate) type Flow<T> = Result<T, Stop>;
+
+/// A stored record is not one that the core wrote.
+pub(crate) fn damaged(what: &str) -> Stop {
+    Stop::Misuse(Error::new(Code::RecordDamaged, "", format!("a stored record is damaged: {what}")))
+}
+
+/// The state of one operation.
+pub(crate) struct Context<'a> {
+    /// The request.
+    pub request: &'a Request,
+    /// The authenticated caller.
+    pub principal: &'a Principal,
+    /// The params, shape-checked.
+    pub params: Value<'a>,
+    /// The same, with the documents among them.
+    pub shaped: Params<'a>,
+    /// Milliseconds since the epoch.
+    pub now: i64,
+    /// 64 hex digits.
+    pub entropy: &'a str,
+    answers: &'a [Answer],
+    /// Queries without an answer.
+    pub missing: Vec<Query>,
+    /// What to commit.
+    pub writes: Vec<Write>,
+    /// What to do after the commit.
+    pub effects: Vec<Effect>,
+    /// Audit records.
+    pub audit: Vec<AuditRecord>,
+    /// Topics touched.
+    pub topics: Vec<String>,
+    /// Continuation.
+    pub proceed: Option<String>,
+    /// Whether this is a replay.
+    pub replay: bool,
+    /// Whether the caller holds a grant for the pair, so that reasons may be shown.
+    pub disclose: bool,
+    /// What a keyed operation made or changed: the row and the record's revision.
+    pub resource: Option<(String, i64)>,
+    keyed: Option<Keyed>,
+}
+
+/// The idempotency key of this call: where its use is stored, and the digest of the params.
+struct Keyed {
+    id: String,
+    digest: String,
+}
+
+impl<'a> Context<'a> {
+    /// A fresh context.
+    pub fn new(
+        request: &'a Request,
+        principal: &'a Principal,
+        shaped: Params<'a>,
+        answers: &'a [Answer],
+        now: i64,
+        entropy: &'a str,
+    ) -> Self {
+        Self {
+            request,
+            principal,
+            params: shaped.part().value(),
+            shaped,
+            now,
+            entropy,
+            answers,
+            missing: Vec::new(),
+            writes: Vec::new(),
+            effects: Vec::new(),
+            audit: Vec::new(),
+            topics: Vec::new(),
+            proceed: None,
+            replay: false,
+            disclose: false,
+            resource: None,
+            keyed: None,
+        }
+    }
+
+    /// Reads the idempotency key: its scope is the principal and the operation, and the worker where `by_worker`.
+    pub fn read_key(&mut self, by_worker: bool) -> Flow<()> {
+        let key = self.params.get("idempotencyKey").and_then(|key| key.as_str()).unwrap_or("");
+        let worker = self.principal.worker.as_deref().filter(|_| by_worker).unwrap_or("");
+        let parts = [self.scope().as_str(), self.request.operation.as_str(), worker, key].join("\u{0}");
+        let id = keys::key(&[self.tenant(), &hex(&sha256(parts.as_bytes()))]);
+        self.keyed = Some(Keyed { id, digest: self.params.digest() });
+        Ok(())
+    }
+
+    /// Whether this call was made before with the same content. To be asked after authorisation, so that a replay
+    /// passes today's.
+    pub fn replayed(&mut self) -> Flow<bool> {
+        let Some(Keyed { id, digest }) = &self.keyed else { return Ok(false) };
+        let (query, digest) = (Replay::find(id), digest.clone());
+        let Some(row) = self.one(&query)? else { return Ok(false) };
+        rules::check(Rule::OP6, Replay::read(row)?.digest == digest)?;
+        self.replay = true;
+        Ok(true)
+    }
+
+    /// Stores the use of the idempotency key.
+    pub fn close_key(&mut self) {
+        let Some(Keyed { id, digest }) = self.keyed.take() else { return };
+        if self.replay {
+            return;
+        }
+        let (resource, revision) = self.resource.take().unwrap_or_default();
+        let text = Replay { digest, resource, revision }.text();
+        self.write(replay::COLLECTION, &id, 0, text, Vec::new());
+    }
+
+    /// The tenant of the caller.
+    pub fn tenant(&self) -> &'a str {
+        &self.principal.tenant
+    }
+
+    /// Stops with the missing queries among `queries`, so that one round brings them all.
+    pub fn fetch(&mut self, queries: &[&Query]) -> Flow<()> {
+        if let Some(query) = self.keyed.as_ref().map(|keyed| Replay::find(&keyed.id)) {
+            self.hint(&query);
+        }
+        for query in queries {
+            self.hint(query);
+        }
+        if self.missing.is_empty() { Ok(()) } else { Err(Stop::Needs) }
+    }
+
+    /// Asks for `query` together with whatever is fetched next.
+    pub fn hint(&mut self, query: &Query) {
+        if self.answer(query).is_none() && !self.missing.contains(query) {
+            self.missing.push(query.clone());
+        }
+    }
+
+    /// The rows for `query`; asks for them where no answer is there yet.
+    pub fn rows(&mut self, query: &Query) -> Flow<&'a [Stored]> {
+        self.fetch(&[query])?;
+        let answer = self.answer(query).ok_or(Stop::Needs)?;
+        check_shape(answer)?;
+        Ok(&answer.rows)
+    }
+
+    /// The only row for `query`.
+    pub fn one(&mut self, query: &Query) -> Flow<Option<&'a Stored>> {
+        Ok(self.rows(query)?.first())
+    }
+
+    /// The row `id` of `collection`, from any answer that shows whether it is there; asks for it otherwise.
+    pub fn lookup(&mut self, collection: &str, id: &str) -> Flow<Option<&'a Stored>> {
+        for answer in self.answers.iter().filter(|answer| answer.query.collection == collection) {
+            if let Some(row) = answer.rows.iter().find(|row| row.id == id) {
+                check_shape(answer)?;
+                return Ok(Some(row));
+            }
+            let Query { index, start, end, limit, .. } = &answer.query;
+            let covers = match end {
+                None => start == id,
+                Some(end) => id >= start.as_str() && id < end.as_str(),
+            };
+            if index.is_empty() && covers && answer.rows.len() < usize::try_from(*limit).unwrap_or(0) {
+                return Ok(None);
+            }
+        }
+        self.one(&keys::row(collection, id))
+    }
+
+    fn answer(&self, query: &Query) -> Option<&'a Answer> {
+        self.answers.iter().find(|answer| answer.query == *query)
+    }
+
+    /// Writes a row: `expected` is the revision that was read, 0 for a new row.
+    pub fn write(&mut self, collection: &str, id: &str, expected: u32, body: String, entries: Vec<Entry>) {
+        self.writes.push(Write { collection: collection.into(), id: id.into(), expected, body: Some(body), entries });
+    }
+
+    /// 32 hex digits that depend on the caller and on all of the request, for identifiers that the core makes.
+    pub fn request_hash(&self, purpose: &str) -> String {
+        let principal = self.scope();
+        let text = [purpose, &principal, &self.request.operation, &self.request.params].join("\u{0}");
+        hex(&sha256(text.as_bytes())).chars().take(32).collect()
+    }
+
+    /// A secret from the entropy of this call.
+    pub fn secret(&self, purpose: &str) -> String {
+        sha256_text([purpose, "\u{0}", self.entropy].concat().as_bytes())
+    }
+
+    /// Who the caller is, as a key of idempotency and budgets: never the credential, so that rotating one loses nothing.
+    pub fn scope(&self) -> String {
+        let Principal { tenant, id, incarnation, owner, .. } = self.principal;
+        let (incarnation, owner) = (incarnation.as_deref().unwrap_or(""), owner.as_deref().unwrap_or(""));
+        super::keys::key(&[tenant, self.principal.kind.name(), id, incarnation, owner])
+    }
+
+    /// The caller is a user or a policy.
+    pub fn control_plane(&self) -> Flow<()> {
+        let kind = self.principal.kind;
+        Ok(rules::check(Rule::OP3, matches!(kind, PrincipalKind::User | PrincipalKind::Policy))?)
+    }
+}
+
+/// Refuses answers that no store could give: they are misuse by the host.
+fn check_shape(answer: &Answer) -> Flow<()> {
+    let Answer { query, rows } = answer;
+    let fits = |row: &Stored| match &query.end {
+        None => row.key == query.start,
+        Some(end) => row.key >= query.start && row.key < *end,
+    };
+    let ordered = |pair: &[Stored]| match pair {
+        [first, second] if query.reverse => first.key >= second.key,
+        [first, second] => first.key <= second.key,
+        _ => true,
+    };
+    let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+    let sound =
+        count <= query.limit && rows.iter().all(|row| fits(row) && row.revision > 0) && rows.windows(2).all(ordered);
+    if sound {
+        return Ok(());
+    }
+    let detail = format!("the answer for collection {} does not fit its query", query.collection);
+    Err(Stop::Misuse(Error::new(Code::HostMisuse, "", detail)))
+}
+
+impl PrincipalKind {
+    /// The kind as text.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Policy => "policy",
+            Self::Task => "task",
+            Self::Operator => "operator",
+            Self::Host => "host",
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! `mailbox.listPending`, `mailbox.claim`, `mailbox.ack`: one worker at a time, fenced.
+
+use super::messages::{Choice, decide};
+use crate::coordinator::audit::detail;
+use crate::coordinator::context::{Context, Flow};
+use crate::coordinator::fields::Fields;
+use crate::coordinator::records::{
+    Row,
+    life::{Claim, Life},
+    message::{self, Message},
+};
+use crate::coordinator::scene::Scene;
+use crate::coordinator::{keys, records};
+use crate::digest::sha256_text;
+use crate::generated::limits;
+use crate::generated::machines::{self, ClaimEvent};
+use crate::json::Writer;
+use crate::rules::check;
+use crate::{Rule, time};
+use alloc::{string::String, vec::Vec};
+
+/// `mailbox.listPending`: undecided messages in their order. Messages that can never be acted on any more are left
+/// out; what is only deferred is shown with its time, so that a cursor never passes over it.
+pub(crate) fn list_pending(cx: &mut Context<'_>) -> Flow<String> {
+    let receiver = cx.params.member("receiver")?;
+    let (task, incarnation) = (receiver.text("taskId")?, receiver.text("incarnationId")?);
+    let after = cx.params.maybe_int("afterCursor").unwrap_or(0);
+    let limit = cx.params.maybe_int("limit").unwrap_or(50).clamp(1, limits::PAGE_MAX);
+    let own = cx.exact_task(task, incarnation)?;
+    check(Rule::OP4, own.record.live())?;
+    let party = &own.record.party;
+    let parts = [cx.tenant(), incarnation, task, party.owner.as_str()];
+    let most = u32::try_from(limit).unwrap_or(1);
+    let page = keys::numbered("life", "inbox", &parts, after.saturating_add(1), None, most);
+    let mut lives = Vec::new();
+    for row in cx.rows(&page)? {
+        lives.push(Life::read(row)?);
+    }
+    let mut next = after;
+    let mut scenes = Vec::new();
+    let mut stopped = None;
+    for life in lives {
+        next = life.record.cursor;
+        let envelope = cx.lookup(message::COLLECTION, &life.id);
+        match (cx.assemble(life), envelope) {
+            (Ok(scene), Ok(Some(row))) => scenes.push((scene, Message::read(row)?.envelope)),
+            (Err(stop), _) | (_, Err(stop)) => stopped = Some(stop),
+            (Ok(_), Ok(None)) => {}
+        }
+    }
+    if let Some(stop) = stopped {
+        return Err(stop);
+    }
+    let mut w = Writer::new();
+    w.begin_object();
+    w.key("items");
+    w.begin_array();
+    for (scene, envelope) in &scenes {
+        if scene.unexpired(cx.now).is_ok() && scene.authorise(cx).is_ok() {
+            item(&mut w, &scene.life.record, envelope, cx.now);
+        }
+    }
+    w.end_array();
+    w.member_int("nextCursor", next);
+    w.end_object();
+    Ok(w.finish())
+}
+
+fn item(w: &mut Writer, life: &Life, envelope: &str, now: i64) {
+    w.begin_object();
+    w.member_int("cursor", life.cursor);
+    w.member_raw("envelope", envelope);
+    w.key("disposition");
+    life.view(w);
+    w.key("claim");
+    match life.claim.as_ref().filter(|claim| claim.live(now)) {
+        None => w.null(),
+        Some(claim) => {
+            w.begin_object();
+            w.member_str("state", claim.state.name());
+            w.member_str("expiresAt", &time::format(claim.until));
+            w.end_object();
+        }
+    }
+    records::put_text(w, "notBefore", life.not_before.map(time::format).as_deref());
+    w.end_object();
+}
+
+/// `mailbox.claim`.
+pub(crate) fn claim(cx: &mut Context<'_>) -> Flow<String> {
+    let (message, sender) = (cx.params.text("messageId")?, cx.params.text("senderIncarnationId")?);
+    let (mut scene, role) = cx.scene(message, sender)?;
+    scene.receiver_acts(role)?;
+    let replayed = cx.replayed()?;
+    scene.authorise(cx)?;
+    scene.unexpired(cx.now)?;
+    scene.not_busy(cx)?;
+    let worker = String::from(cx.principal.worker.as_deref().unwrap_or(""));
+    if let Some(claim) = scene.life.record.claim.as_ref().filter(|claim| claim.live(cx.now) && claim.worker == worker) {
+        cx.resource = Some((scene.life.id.clone(), scene.life.record.revision));
+        return Ok(view(claim, scene.life.record.revision, true));
+    }
+    check(Rule::MB3, !replayed)?;
+    scene.at_revision(cx)?;
+    let life = &mut scene.life.record;
+    check(Rule::MB4, life.open())?;
+    check(Rule::MB5, life.not_before.is_none_or(|time| cx.now >= time))?;
+    let (state, fence) = life.claim.as_ref().map_or((machines::Claim::Free, 0), |claim| (claim.state, claim.fence));
+    let event = if state == machines::Claim::Claimed { ClaimEvent::TakeOver } else { ClaimEvent::Claim };
+    let claim = Claim {
+        state: state.apply(event)?,
+        worker,
+        token: cx.secret("claim"),
+        fence: fence.saturating_add(1),
+        until: life.expires.min(cx.now.saturating_add(limits::CLAIM_LEASE_MS)),
+    };
+    let answer = view(&claim, life.revision, false);
+    let told = detail(&[("claimTokenDigest", &sha256_text(claim.token.as_bytes())), ("event", event.name())]);
+    life.claim = Some(claim);
+    scene.record(cx, "mailbox-claimed", told)?;
+    scene.save(cx, true)?;
+    Ok(answer)
+}
+
+fn view(claim: &Claim, revision: i64, replay: bool) -> String {
+    let mut w = Writer::new();
+    w.begin_object();
+    w.member_bool("replay", replay);
+    w.member_str("claimToken", &claim.token);
+    w.member_int("expectedRevision", revision);
+    w.member_str("expiresAt", &time::format(claim.until));
+    w.member_int("fence", claim.fence);
+    w.end_object();
+    w.finish()
+}
+
+/// `mailbox.ack`: decides under the claim.
+pub(crate) fn ack(cx: &mut Context<'_>) -> Flow<String> {
+    let (message, sender) = (cx.params.text("messageId")?, cx.params.text("senderIncarnationId")?);
+    let (scene, role) = cx.scene(message, sender)?;
+    scene.receiver_acts(role)?;
+    if cx.replayed()? {
+        return Ok(disposition(&scene.life));
+    }
+    let scene = acknowledge(cx, scene)?;
+    let scene = scene.save(cx, true)?;
+    Ok(disposition(&scene.life))
+}
+
+/// The part of `mailbox.ack` that `adapter.acceptAndBegin` shares.
+pub(crate) fn acknowledge(cx: &mut Context<'_>, mut scene: Scene) -> Flow<Scene> {
+    scene.not_busy(cx)?;
+    let token = cx.params.text("claimToken")?;
+    let worker = cx.principal.worker.as_deref().unwrap_or("");
+    let holds =
+        |claim: &&Claim| claim.state == machines::Claim::Claimed && claim.token == token && claim.worker == worker;
+    let claim = scene.life.record.claim.as_ref().filter(holds);
+    check(Rule::MB2, claim.is_some())?;
+    check(Rule::MB3, claim.is_some_and(|claim| claim.live(cx.now)))?;
+    scene.at_revision(cx)?;
+    let choice = Choice::read(cx, "accepted")?;
+    decide(cx, &mut scene, &choice)?;
+    Ok(scene)
+}
+
+/// The flat disposition.
+pub(crate) fn disposition(life: &Row<Life>) -> String {
+    let mut w = Writer::new();
+    life.record.view(&mut w);
+    w.finish()
+}

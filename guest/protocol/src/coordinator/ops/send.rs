@@ -1,0 +1,314 @@
+//! `messages.send`: authorship, identity, times, policy, consent, budgets, and only then the mailbox.
+
+use crate::coordinator::context::{Context, Flow, damaged};
+use crate::coordinator::fields::Fields;
+use crate::coordinator::policy::{self, Gate};
+use crate::coordinator::records::{
+    Party, Row,
+    boxes::Box,
+    budget::{self, Budget},
+    grant::Grant,
+    life::{Binding, Life},
+    message::{self, Message},
+    task::{self, Task},
+};
+use crate::coordinator::scene::{Scene, not_visible};
+use crate::coordinator::{PrincipalKind, audit::detail};
+use crate::digest::{hex, sha256};
+use crate::documents::{Document, Kind};
+use crate::generated::limits;
+use crate::generated::machines::{Decision, Delivery, Outcome};
+use crate::json::{Value, Writer};
+use crate::rules::check;
+use crate::{Rule, time};
+use alloc::{string::String, vec::Vec};
+
+/// The members of an envelope that the operation works with.
+struct Envelope<'a> {
+    text: &'a str,
+    digest: String,
+    message: &'a str,
+    intent: &'a str,
+    mode: &'a str,
+    sender: Value<'a>,
+    source: (&'a str, &'a str),
+    target: (&'a str, &'a str),
+    relationship: &'a str,
+    freshness: Option<String>,
+    parent: Option<String>,
+    hop_count: Option<i64>,
+    created: i64,
+    expires: i64,
+}
+
+/// `messages.send`.
+pub(crate) fn send(cx: &mut Context<'_>) -> Flow<String> {
+    let document = cx.shaped.document(Kind::Envelope, "envelope")?.ok_or_else(|| damaged("envelope"))?;
+    let envelope = read(&document)?;
+    author(cx, &envelope)?;
+    prefetch(cx, &envelope)?;
+    let sender = cx.own_task(envelope.source.0, envelope.source.1)?;
+    if let Some(known) = known(cx, &envelope, &sender.record.party)? {
+        return Ok(known);
+    }
+    check(Rule::OP4, sender.record.live())?;
+    times(&envelope, cx.now)?;
+    let (receiver, grant) = route(cx, &envelope, &sender.record)?;
+    let task = judge(cx, &envelope, &sender, &receiver, grant.as_ref())?;
+    let (hops, ancestors) = causality(cx, &envelope, &sender.record.party)?;
+    let sender_box = cx.load_box(&sender.record.party.key(cx.tenant()))?;
+    let mut receiver_box = cx.load_box(&receiver.key(cx.tenant()))?;
+    spend(cx, &envelope, &receiver, &mut receiver_box.record)?;
+    receiver_box.record.cursor = receiver_box.record.cursor.saturating_add(1);
+    receiver_box.record.open = receiver_box.record.open.saturating_add(1);
+    let place = (receiver_box.record.cursor, hops);
+    let life = life(cx, &envelope, sender.record.party.clone(), receiver, grant.as_ref(), place);
+    let id = Life::id(cx.tenant(), &life.message, &life.sender);
+    let body = Message { envelope: envelope.text.into(), ancestors }.text();
+    cx.write(message::COLLECTION, &id, 0, body, Vec::new());
+    let life = Row { id, revision: 0, record: life };
+    let mut scene = Scene { life, sender: Some(sender), receiver: task, grant, sender_box, receiver_box };
+    let grant_id = scene.life.record.binding.grant_id.clone();
+    let authority = if grant_id.is_empty() { "owner" } else { "grant" };
+    let told = detail(&[("authority", authority), ("envelopeDigest", &envelope.digest), ("grantId", &grant_id)]);
+    scene.record(cx, "message-durably-received", told)?;
+    let scene = scene.save(cx, false)?;
+    Ok(view(&scene.life.record, false))
+}
+
+fn read<'a>(document: &Document<'a>) -> Flow<Envelope<'a>> {
+    let value = document.value();
+    let (sender, target, delivery) = (value.member("sender")?, value.member("target")?, value.member("delivery")?);
+    let causality = value.get("causality");
+    Ok(Envelope {
+        text: value.raw(),
+        digest: document.digest().into(),
+        message: value.text("messageId")?,
+        intent: value.text("intent")?,
+        mode: delivery.text("requestedMode")?,
+        sender,
+        source: (sender.text("taskId")?, sender.text("incarnationId")?),
+        target: (target.text("taskId")?, target.text("incarnationId")?),
+        relationship: value.text("relationshipId")?,
+        freshness: value.maybe_raw("freshness"),
+        parent: causality.and_then(|causality| causality.maybe_text("parentMessageId")),
+        hop_count: causality.and_then(|causality| causality.maybe_int("hopCount")),
+        created: time::parse(value.text("createdAt")?)?,
+        expires: time::parse(value.text("expiresAt")?)?,
+    })
+}
+
+/// The authenticated caller is who the envelope says wrote it.
+fn author(cx: &Context<'_>, envelope: &Envelope<'_>) -> Flow<()> {
+    let principal = cx.principal;
+    let actor = envelope.sender.text("actorType")?;
+    match principal.kind {
+        PrincipalKind::Task => {
+            check(Rule::MS1, actor == "agent")?;
+            let (task, incarnation) = envelope.source;
+            check(Rule::MS2, task == principal.id && Some(incarnation) == principal.incarnation.as_deref())?;
+        }
+        PrincipalKind::User | PrincipalKind::Policy => {
+            check(Rule::MS1, matches!(actor, "user" | "policy"))?;
+            let id = envelope.sender.maybe_text("actorId");
+            check(Rule::MS2, actor == principal.kind.name() && id.as_ref() == Some(&principal.id))?;
+        }
+        PrincipalKind::Operator | PrincipalKind::Host => check(Rule::MS1, false)?,
+    }
+    Ok(())
+}
+
+/// Asks for everything in one round: every reference carries the incarnation that the rows are keyed by.
+fn prefetch(cx: &mut Context<'_>, envelope: &Envelope<'_>) -> Flow<()> {
+    let tenant = cx.tenant();
+    let ((task, incarnation), (target, target_incarnation)) = (envelope.source, envelope.target);
+    let mut queries = alloc::vec![
+        Task::find(tenant, task, incarnation),
+        Task::find(tenant, target, target_incarnation),
+        Grant::find_route(tenant, target_incarnation, incarnation),
+        Life::find(tenant, envelope.message, incarnation),
+        Box::find_incarnation(tenant, incarnation),
+        Box::find_incarnation(tenant, target_incarnation),
+        Budget::find(&cx.scope()),
+    ];
+    if let Some(parent) = &envelope.parent {
+        queries.push(Life::find_message(tenant, parent));
+    }
+    cx.fetch(&queries.iter().collect::<Vec<_>>())
+}
+
+/// The answer for a message that is there already: the same content is a replay, other content a conflict.
+fn known(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: &Party) -> Flow<Option<String>> {
+    let replayed = cx.replayed()?;
+    let query = Life::find(cx.tenant(), envelope.message, &sender.incarnation);
+    for row in cx.rows(&query)? {
+        let life = Life::read(row)?;
+        if life.record.sender == *sender {
+            check(Rule::MS4, life.record.digest == envelope.digest)?;
+            if !replayed {
+                cx.resource = Some((life.id.clone(), life.record.revision));
+            }
+            return Ok(Some(view(&life.record, true)));
+        }
+    }
+    Ok(None)
+}
+
+/// Not expired, not from the future, and no longer than its intent may live.
+fn times(envelope: &Envelope<'_>, now: i64) -> Flow<()> {
+    check(Rule::MS3, now < envelope.expires)?;
+    check(Rule::MS5, envelope.created <= now.saturating_add(limits::FUTURE_SKEW_MS_MAX))?;
+    let urgent = policy::urgent(envelope.intent);
+    let most = if urgent { limits::STEER_LIFETIME_MS_MAX } else { limits::MESSAGE_LIFETIME_MS_MAX };
+    check(Rule::MS6, envelope.expires.saturating_sub(envelope.created.min(now)) <= most)?;
+    Ok(())
+}
+
+/// The receiver, and the current grant of the relationship. Without one, only an owner of both ends gets further; an
+/// unknown recipient and a recipient without a grant look the same.
+fn route(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: &Task) -> Flow<(Party, Option<Row<Grant>>)> {
+    let ((target, incarnation), source) = (envelope.target, sender.party.incarnation.as_str());
+    let mut rows = cx.rows(&Grant::find_route(cx.tenant(), incarnation, source))?;
+    if rows.len() >= 16 {
+        rows = cx.rows(&Grant::find_relationship(cx.tenant(), incarnation, source, envelope.relationship))?;
+    }
+    for row in rows {
+        let grant = Grant::read(row)?;
+        let fits = grant.record.relationship == envelope.relationship
+            && grant.record.source == sender.party
+            && grant.record.target.is(target, incarnation);
+        if fits {
+            return Ok((grant.record.target.clone(), Some(grant)));
+        }
+    }
+    let owner = sender.party.owner.clone();
+    Ok((Party { task: target.into(), incarnation: incarnation.into(), owner }, None))
+}
+
+/// Policy and consent; the receiver's task.
+fn judge(
+    cx: &mut Context<'_>,
+    envelope: &Envelope<'_>,
+    sender: &Row<Task>,
+    receiver: &Party,
+    grant: Option<&Row<Grant>>,
+) -> Flow<Option<Row<Task>>> {
+    let task = cx.lookup(task::COLLECTION, &receiver.key(cx.tenant()))?.map(Task::read).transpose()?;
+    cx.disclose = grant.is_some();
+    Gate {
+        sender: Some(&sender.record),
+        receiver: task.as_ref().map(|row| &row.record),
+        grant,
+        owner: grant.is_none() && owns_both(cx, &sender.record.party, receiver),
+        intent: envelope.intent,
+        mode: envelope.mode,
+        freshness: envelope.freshness.as_deref(),
+        now: cx.now,
+    }
+    .judge()?;
+    if let Some(Row { record: task, .. }) = &task {
+        check(Rule::CN1, !task.mute)?;
+        let disturbs = policy::urgent(envelope.intent) || envelope.mode == "wake-idle";
+        check(Rule::CN2, !disturbs || task.quiet_until.is_none_or(|until| cx.now >= until))?;
+    }
+    Ok(task)
+}
+
+/// Whoever owns both ends may act without a grant, and only as itself (settled point 13).
+fn owns_both(cx: &Context<'_>, sender: &Party, receiver: &Party) -> bool {
+    let owner = cx.owner_scope();
+    cx.principal.kind == PrincipalKind::User && sender.owner == owner && receiver.owner == owner
+}
+
+/// The place in the causal chain: the parent must be a message that the sender sent or received.
+fn causality(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: &Party) -> Flow<(i64, Vec<String>)> {
+    let Some(parent) = &envelope.parent else {
+        check(Rule::MS8, envelope.hop_count.is_none_or(|hops| hops == 0))?;
+        return Ok((0, Vec::new()));
+    };
+    let query = Life::find_message(cx.tenant(), parent);
+    let mut found = None;
+    for row in cx.rows(&query)? {
+        let life = Life::read(row)?;
+        if life.record.sender == *sender || life.record.receiver == *sender {
+            found = Some(life);
+            break;
+        }
+    }
+    let parent = found.ok_or_else(not_visible)?;
+    let hops = parent.record.hops.saturating_add(1);
+    check(Rule::MS8, envelope.hop_count.is_none_or(|claimed| claimed == hops))?;
+    check(Rule::BU6, hops <= limits::HOPS_MAX)?;
+    let row = cx.lookup(message::COLLECTION, &parent.id)?;
+    let mut ancestors = row.map(Message::read).transpose()?.map(|message| message.ancestors).unwrap_or_default();
+    ancestors.push(parent.id);
+    Ok((hops, ancestors))
+}
+
+/// Counts the message against the caller's and the receiver's budgets, before anything is stored.
+fn spend(cx: &mut Context<'_>, envelope: &Envelope<'_>, receiver: &Party, mailbox: &mut Box) -> Flow<()> {
+    check(Rule::BU1, mailbox.open < limits::MAILBOX_OPEN_MAX)?;
+    let scope = cx.scope();
+    let stored = cx.one(&Budget::find(&scope))?;
+    let mut row = Budget::read(scope, stored)?;
+    let urgent = policy::urgent(envelope.intent);
+    let short: String = hex(&sha256(receiver.key(cx.tenant()).as_bytes())).chars().take(16).collect();
+    row.record.count(cx.now, urgent, envelope.parent.is_none(), &short);
+    let budget = &row.record;
+    check(Rule::BU2, budget.sends <= limits::SENDER_RATE_MAX)?;
+    check(Rule::BU7, budget.roots <= limits::ROOT_RATE_MAX)?;
+    check(Rule::BU3, budget.urgent <= limits::URGENT_RATE_MAX)?;
+    check(Rule::BU4, i64::try_from(budget.receivers.len()).unwrap_or(i64::MAX) <= limits::FAN_OUT_MAX)?;
+    if urgent {
+        check(Rule::BU5, mailbox.interrupt(cx.now) <= limits::INTERRUPTIONS_MAX)?;
+    }
+    cx.write(budget::COLLECTION, &row.id, row.revision, row.record.text(), Vec::new());
+    Ok(())
+}
+
+fn life(
+    cx: &Context<'_>,
+    envelope: &Envelope<'_>,
+    sender: Party,
+    receiver: Party,
+    grant: Option<&Row<Grant>>,
+    (cursor, hops): (i64, i64),
+) -> Life {
+    Life {
+        message: envelope.message.into(),
+        sender,
+        receiver,
+        relationship: envelope.relationship.into(),
+        intent: envelope.intent.into(),
+        mode: envelope.mode.into(),
+        freshness: envelope.freshness.clone(),
+        expires: envelope.expires,
+        digest: envelope.digest.clone(),
+        cursor,
+        hops,
+        binding: Binding::to(grant),
+        revision: 0,
+        delivery: Delivery::DurablyReceived,
+        decision: Decision::Pending,
+        reason: None,
+        outcome: Outcome::NotObserved,
+        failure: None,
+        updated: cx.now,
+        not_before: None,
+        claim: None,
+        attempt: None,
+        past: Vec::new(),
+        pending_relabel: None,
+    }
+}
+
+fn view(life: &Life, replay: bool) -> String {
+    let mut w = Writer::new();
+    w.begin_object();
+    w.member_bool("replay", replay);
+    w.member_str("envelopeDigest", &life.digest);
+    w.key("disposition");
+    life.view(&mut w);
+    w.end_object();
+    w.finish()
+}

@@ -1,0 +1,83 @@
+//! The relationship policy: whether a message may be sent, and whether it may still be acted on.
+//!
+//! One function for every place that asks: send, claim, decide, prepare and begin. The first rule that does not hold
+//! is the reason; callers without a grant for the pair learn only that they were denied.
+
+use super::context::Flow;
+use super::fields::Fields;
+use super::records::{Row, grant::Grant, task::Task};
+use crate::json;
+use crate::rules::check;
+use crate::{Error, Rule};
+
+/// Whether an intent interrupts: those are checked for freshness and counted against interruption budgets.
+pub(crate) fn urgent(intent: &str) -> bool {
+    matches!(intent, "steer" | "interrupt")
+}
+
+/// What is to be judged.
+pub(crate) struct Gate<'a> {
+    /// The sender's task, if it exists.
+    pub sender: Option<&'a Task>,
+    /// The receiver's task, if it exists.
+    pub receiver: Option<&'a Task>,
+    /// The grant that the message is or would be bound to.
+    pub grant: Option<&'a Row<Grant>>,
+    /// The owner of both ends acts itself.
+    pub owner: bool,
+    /// Intent.
+    pub intent: &'a str,
+    /// Requested delivery mode.
+    pub mode: &'a str,
+    /// The freshness object, raw.
+    pub freshness: Option<&'a str>,
+    /// Milliseconds.
+    pub now: i64,
+}
+
+impl Gate<'_> {
+    /// Nothing, or the first rule that does not hold.
+    pub fn judge(&self) -> Flow<()> {
+        self.incarnations()?;
+        if !self.owner {
+            self.grant()?;
+        }
+        self.fresh()?;
+        Ok(())
+    }
+
+    fn incarnations(&self) -> Result<(), Error> {
+        check(Rule::PO1, self.sender.is_some_and(Task::live) && self.receiver.is_some_and(Task::live))?;
+        Ok(())
+    }
+
+    fn grant(&self) -> Result<(), Error> {
+        check(Rule::PO2, self.grant.is_some())?;
+        let Some(Row { record: grant, .. }) = self.grant else { return Ok(()) };
+        check(Rule::PO3, grant.revoked.is_none())?;
+        check(Rule::PO4, !grant.superseded)?;
+        check(Rule::PO5, grant.expires.is_none_or(|end| self.now < end))?;
+        check(Rule::PO9, !urgent(self.intent) || matches!(grant.kind.as_str(), "supervisor" | "parent"))?;
+        check(Rule::PO10, grant.intents.iter().any(|intent| intent == self.intent))?;
+        check(Rule::PO11, grant.modes.iter().any(|mode| mode == self.mode))?;
+        Ok(())
+    }
+
+    /// The freshness of a steer or interrupt against the receiver's registered runtime.
+    pub fn fresh(&self) -> Result<(), Error> {
+        let (true, Some(freshness), Some(task)) = (urgent(self.intent), self.freshness, self.receiver) else {
+            return Ok(());
+        };
+        let tree = json::parse(freshness)?;
+        let expected = tree.root();
+        let same = |name: &str, actual: &Option<alloc::string::String>| match expected.maybe_text(name) {
+            None => true,
+            Some(text) => actual.as_deref() == Some(text.as_str()),
+        };
+        check(Rule::PO6, same("expectedRunId", &task.run))?;
+        let objective = expected.maybe_int("expectedObjectiveVersion");
+        check(Rule::PO7, objective.is_none() || objective == task.objective)?;
+        check(Rule::PO8, same("expectedCheckpoint", &task.checkpoint))?;
+        Ok(())
+    }
+}

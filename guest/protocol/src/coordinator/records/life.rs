@@ -1,0 +1,329 @@
+//! The life of a message: its three machines, the mailbox claim and the attempts, in one row, so that one comparison of
+//! revisions guards all of it and the cross-state rules see the whole.
+
+use super::grant::Grant;
+use super::submission::Attempt;
+use super::{Flow, Party, Row, parse, put_int, put_raw, put_text};
+use crate::coordinator::{Entry, Query, Stored, context::damaged, fields::Fields, keys};
+use crate::generated::machines::{self, Decision, Delivery, Outcome};
+use crate::json::{Value, Writer};
+use crate::lifecycle::Combination;
+use alloc::{string::String, vec, vec::Vec};
+
+/// The collection.
+pub(crate) const COLLECTION: &str = "life";
+
+/// Under what authority the message was sent, and must still stand when it is acted on.
+#[derive(Clone, Debug)]
+pub(crate) struct Binding {
+    /// The row of the grant; empty where the owner of both ends acts on its own authority.
+    pub grant: String,
+    /// `grantId`, or empty.
+    pub grant_id: String,
+    /// `grantVersion`.
+    pub version: i64,
+}
+
+impl Binding {
+    /// To a grant, or to the owner's own authority.
+    pub fn to(grant: Option<&Row<Grant>>) -> Self {
+        grant.map_or_else(
+            || Self { grant: String::new(), grant_id: String::new(), version: 0 },
+            |row| Self { grant: row.id.clone(), grant_id: row.record.grant_id.clone(), version: row.record.version },
+        )
+    }
+}
+
+/// A mailbox claim.
+#[derive(Clone, Debug)]
+pub(crate) struct Claim {
+    /// The machine's state.
+    pub state: machines::Claim,
+    /// The worker that holds it.
+    pub worker: String,
+    /// The secret; cleared when the claim ends.
+    pub token: String,
+    /// Grows with every claim of the message.
+    pub fence: i64,
+    /// When the lease ends.
+    pub until: i64,
+}
+
+/// Everything that changes about a message.
+#[derive(Clone, Debug)]
+pub(crate) struct Life {
+    /// `messageId`.
+    pub message: String,
+    /// Who sent it.
+    pub sender: Party,
+    /// For whom.
+    pub receiver: Party,
+    /// `relationshipId`.
+    pub relationship: String,
+    /// Intent.
+    pub intent: String,
+    /// Requested delivery mode.
+    pub mode: String,
+    /// The freshness object, raw.
+    pub freshness: Option<String>,
+    /// When it expires.
+    pub expires: i64,
+    /// The envelope's digest.
+    pub digest: String,
+    /// Its order number in the receiver's mailbox.
+    pub cursor: i64,
+    /// Length of the causal chain before it.
+    pub hops: i64,
+    /// Under what authority.
+    pub binding: Binding,
+    /// The disposition's revision.
+    pub revision: i64,
+    /// First machine.
+    pub delivery: Delivery,
+    /// Second machine.
+    pub decision: Decision,
+    /// The decision's reason code.
+    pub reason: Option<String>,
+    /// Third machine.
+    pub outcome: Outcome,
+    /// Why the delivery failed, as the receiver said.
+    pub failure: Option<String>,
+    /// When it last changed.
+    pub updated: i64,
+    /// A deferral's earliest time.
+    pub not_before: Option<i64>,
+    /// The claim.
+    pub claim: Option<Claim>,
+    /// The current attempt.
+    pub attempt: Option<Attempt>,
+    /// Earlier attempts, all confirmed as not submitted.
+    pub past: Vec<Attempt>,
+    /// What waits for the attempt to be resolved: `revoked`.
+    pub pending_relabel: Option<String>,
+}
+
+impl Life {
+    /// The life of a message of a sender incarnation, whoever owns it.
+    pub fn find(tenant: &str, message: &str, sender: &str) -> Query {
+        keys::under(COLLECTION, "", &[tenant, message, sender], 8)
+    }
+
+    /// Every message with this id.
+    pub fn find_message(tenant: &str, message: &str) -> Query {
+        keys::under(COLLECTION, "", &[tenant, message], 8)
+    }
+
+    /// The life with this row id.
+    pub fn find_row(id: &str) -> Query {
+        keys::row(COLLECTION, id)
+    }
+
+    /// The life that a submission belongs to.
+    pub fn find_submission(tenant: &str, submission: &str) -> Query {
+        keys::under(COLLECTION, "submission", &[tenant, submission], 1)
+    }
+
+    /// The row id.
+    pub fn id(tenant: &str, message: &str, sender: &Party) -> String {
+        keys::key(&[tenant, message, &sender.incarnation, &sender.task, &sender.owner])
+    }
+
+    pub(crate) fn read(row: &Stored) -> Flow<Row<Self>> {
+        let tree = parse(&row.body)?;
+        let record = Self::from_value(tree.root())?;
+        record.combination().check().map_err(|error| damaged(&error.detail))?;
+        Ok(Row { id: row.id.clone(), revision: row.revision, record })
+    }
+
+    fn from_value(value: Value<'_>) -> Flow<Self> {
+        let binding = value.member("binding")?;
+        let mut past = Vec::new();
+        for attempt in value.member("past")?.items() {
+            past.push(Attempt::read(attempt)?);
+        }
+        Ok(Self {
+            message: value.text("messageId")?.into(),
+            sender: Party::read(value.member("sender")?)?,
+            receiver: Party::read(value.member("receiver")?)?,
+            relationship: value.text("relationship")?.into(),
+            intent: value.text("intent")?.into(),
+            mode: value.text("mode")?.into(),
+            freshness: value.maybe_raw("freshness"),
+            expires: value.int("expires")?,
+            digest: value.text("digest")?.into(),
+            cursor: value.int("cursor")?,
+            hops: value.int("hops")?,
+            binding: Binding {
+                grant: binding.text("grant")?.into(),
+                grant_id: binding.text("grantId")?.into(),
+                version: binding.int("version")?,
+            },
+            revision: value.int("revision")?,
+            delivery: Delivery::parse(value.text("delivery")?).ok_or_else(|| damaged("delivery"))?,
+            decision: Decision::parse(value.text("decision")?).ok_or_else(|| damaged("decision"))?,
+            reason: value.maybe_text("reason"),
+            outcome: Outcome::parse(value.text("outcome")?).ok_or_else(|| damaged("outcome"))?,
+            failure: value.maybe_text("failure"),
+            updated: value.int("updated")?,
+            not_before: value.maybe_int("notBefore"),
+            claim: value.get("claim").map(Claim::read).transpose()?,
+            attempt: value.get("attempt").map(Attempt::read).transpose()?,
+            past,
+            pending_relabel: value.maybe_text("pendingRelabel"),
+        })
+    }
+
+    /// The combination of all machines, for the cross-state rules.
+    pub fn combination(&self) -> Combination {
+        Combination {
+            delivery: self.delivery,
+            decision: self.decision,
+            outcome: self.outcome,
+            submission: self.attempt.as_ref().map(|attempt| attempt.state),
+            claim: self.claim.as_ref().map(|claim| claim.state),
+        }
+    }
+
+    /// The stored text.
+    pub fn text(&self) -> String {
+        let mut w = Writer::new();
+        w.begin_object();
+        w.member_str("messageId", &self.message);
+        self.sender.put(&mut w, "sender");
+        self.receiver.put(&mut w, "receiver");
+        w.member_str("relationship", &self.relationship);
+        w.member_str("intent", &self.intent);
+        w.member_str("mode", &self.mode);
+        put_raw(&mut w, "freshness", self.freshness.as_deref());
+        w.member_int("expires", self.expires);
+        w.member_str("digest", &self.digest);
+        w.member_int("cursor", self.cursor);
+        w.member_int("hops", self.hops);
+        w.key("binding");
+        w.begin_object();
+        w.member_str("grant", &self.binding.grant);
+        w.member_str("grantId", &self.binding.grant_id);
+        w.member_int("version", self.binding.version);
+        w.end_object();
+        self.put_states(&mut w);
+        w.end_object();
+        w.finish()
+    }
+
+    fn put_states(&self, w: &mut Writer) {
+        w.member_int("revision", self.revision);
+        w.member_str("delivery", self.delivery.name());
+        w.member_str("decision", self.decision.name());
+        put_text(w, "reason", self.reason.as_deref());
+        w.member_str("outcome", self.outcome.name());
+        put_text(w, "failure", self.failure.as_deref());
+        w.member_int("updated", self.updated);
+        put_int(w, "notBefore", self.not_before);
+        if let Some(claim) = &self.claim {
+            w.key("claim");
+            claim.put(w);
+        }
+        if let Some(attempt) = &self.attempt {
+            w.key("attempt");
+            attempt.put(w);
+        }
+        w.key("past");
+        w.begin_array();
+        for attempt in &self.past {
+            attempt.put(w);
+        }
+        w.end_array();
+        put_text(w, "pendingRelabel", self.pending_relabel.as_deref());
+    }
+
+    /// Whether the receiver has yet to decide.
+    pub fn open(&self) -> bool {
+        matches!(self.decision, Decision::Pending | Decision::Deferred) && !self.delivery.terminal()
+    }
+
+    /// Whether a call may have happened and nobody knows.
+    pub fn unresolved(&self) -> bool {
+        self.attempt.as_ref().is_some_and(Attempt::unresolved)
+    }
+
+    /// Whether it is a steer or an interrupt.
+    pub fn urgent(&self) -> bool {
+        super::super::policy::urgent(&self.intent)
+    }
+
+    /// The index keys; see `spec/records.md`.
+    pub fn entries(&self, tenant: &str) -> Vec<Entry> {
+        let mut entries = vec![];
+        let mut add = |index: &str, parts: &[&str]| {
+            entries.push(Entry { index: index.into(), key: keys::key(parts) });
+        };
+        let Party { task, incarnation, owner } = &self.receiver;
+        if self.open() {
+            add("inbox", &[tenant, incarnation, task, owner, &keys::number(self.cursor)]);
+        }
+        let waits = !self.delivery.terminal() && !self.unresolved();
+        if waits {
+            let expires = keys::number(self.expires);
+            let (message, sender) = (self.message.as_str(), self.sender.incarnation.as_str());
+            add("due", &[tenant, &expires, message, sender]);
+            if self.sender.owner == *owner {
+                add("due-own", &[tenant, owner, &expires, message, sender]);
+            }
+        }
+        if self.urgent()
+            && !self.delivery.terminal()
+            && self.decision != Decision::Revoked
+            && self.pending_relabel.is_none()
+        {
+            add("bound", &[tenant, &self.binding.grant, &self.message, &self.sender.incarnation]);
+        }
+        for attempt in self.attempt.iter().chain(&self.past) {
+            add("submission", &[tenant, &attempt.id, &self.message]);
+        }
+        if let Some(attempt) =
+            self.attempt.as_ref().filter(|attempt| attempt.state == machines::Submission::OutcomeUnknown)
+        {
+            add("unresolved", &[tenant, &keys::number(attempt.settled_at()), &attempt.id]);
+        }
+        entries
+    }
+
+    /// The flat disposition of the draft's binding.
+    pub fn view(&self, w: &mut Writer) {
+        w.begin_object();
+        w.member_int("revision", self.revision);
+        w.member_str("delivery", self.delivery.name());
+        w.member_str("decision", self.decision.name());
+        put_text(w, "decisionReasonCode", self.reason.as_deref());
+        put_text(w, "deliveryFailureReason", self.failure.as_deref());
+        w.member_str("outcome", self.outcome.name());
+        w.end_object();
+    }
+}
+
+impl Claim {
+    fn read(value: Value<'_>) -> Flow<Self> {
+        Ok(Self {
+            state: machines::Claim::parse(value.text("state")?).ok_or_else(|| damaged("claim"))?,
+            worker: value.text("worker")?.into(),
+            token: value.text("token")?.into(),
+            fence: value.int("fence")?,
+            until: value.int("until")?,
+        })
+    }
+
+    fn put(&self, w: &mut Writer) {
+        w.begin_object();
+        w.member_str("state", self.state.name());
+        w.member_str("worker", &self.worker);
+        w.member_str("token", &self.token);
+        w.member_int("fence", self.fence);
+        w.member_int("until", self.until);
+        w.end_object();
+    }
+
+    /// Whether it binds at `now`.
+    pub fn live(&self, now: i64) -> bool {
+        self.state == machines::Claim::Claimed && now < self.until
+    }
+}

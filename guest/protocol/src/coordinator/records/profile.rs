@@ -1,0 +1,84 @@
+//! An adapter profile that the operator's configuration declared: what the gate needs to know of it.
+
+use super::{Flow, Row, parse};
+use crate::coordinator::{Query, Stored, fields::Fields, keys};
+use crate::json::Writer;
+use alloc::{string::String, vec::Vec};
+
+/// The collection.
+pub(crate) const COLLECTION: &str = "profile";
+
+/// What is declared of a profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Profile {
+    /// Its name, which adapter references carry as `kind`.
+    pub name: String,
+    /// The digest of the configuration.
+    pub digest: String,
+    /// Whether the host performs the calls; otherwise the receiver does.
+    pub hosted: bool,
+    /// The capability document, raw.
+    pub capabilities: String,
+    /// Declared intents.
+    pub intents: Vec<String>,
+    /// Declared delivery modes.
+    pub modes: Vec<String>,
+    /// The deadline of a call.
+    pub deadline_ms: i64,
+    /// How long after it an effect may still arrive.
+    pub settle_ms: i64,
+    /// Whether it answers queries.
+    pub can_query: bool,
+    /// Whether its absences are final.
+    pub absent_final: bool,
+}
+
+impl Profile {
+    /// All profiles of a tenant; few, since an operator configures them.
+    pub fn find_all(tenant: &str) -> Query {
+        keys::under(COLLECTION, "", &[tenant], 16)
+    }
+
+    /// The one with this name.
+    pub fn find(tenant: &str, name: &str) -> Query {
+        keys::row(COLLECTION, &keys::key(&[tenant, name]))
+    }
+
+    pub(crate) fn read(row: &Stored) -> Flow<Row<Self>> {
+        let tree = parse(&row.body)?;
+        let value = tree.root();
+        let capabilities = value.member("capabilities")?;
+        let words = |name: &str| -> Flow<Vec<String>> {
+            Ok(capabilities.member(name)?.items().filter_map(|item| item.as_str()).map(Into::into).collect())
+        };
+        let record = Self {
+            name: value.text("name")?.into(),
+            digest: value.text("digest")?.into(),
+            hosted: value.flag("hosted"),
+            capabilities: capabilities.raw().into(),
+            intents: words("intents")?,
+            modes: words("deliveryModes")?,
+            deadline_ms: value.int("deadlineMs")?,
+            settle_ms: value.int("settleMs")?,
+            can_query: value.flag("canQuery"),
+            absent_final: value.flag("absentFinal"),
+        };
+        Ok(Row { id: row.id.clone(), revision: row.revision, record })
+    }
+
+    /// The stored text.
+    pub fn text(&self) -> String {
+        let mut w = Writer::new();
+        w.begin_object();
+        w.member_str("name", &self.name);
+        w.member_str("digest", &self.digest);
+        w.member_bool("hosted", self.hosted);
+        w.member_raw("capabilities", &self.capabilities);
+        w.member_int("deadlineMs", self.deadline_ms);
+        w.member_int("settleMs", self.settle_ms);
+        w.member_bool("canQuery", self.can_query);
+        w.member_bool("absentFinal", self.absent_final);
+        w.end_object();
+        w.finish()
+    }
+}

@@ -1,0 +1,143 @@
+//! One attempt to hand a message to a harness: the submission record of the wire, with who is at work on it.
+
+use super::{Flow, put_int, put_raw, put_text};
+use crate::coordinator::{context::damaged, fields::Fields};
+use crate::generated::machines::{Submission, SubmissionEvent};
+use crate::json::{Value, Writer};
+use alloc::string::String;
+
+/// A submission.
+#[derive(Clone, Debug)]
+pub(crate) struct Attempt {
+    /// `submissionId`.
+    pub id: String,
+    /// `adapterIdempotencyKey`.
+    pub key: String,
+    /// The machine's state.
+    pub state: Submission,
+    /// The digest of the adapter reference at prepare.
+    pub adapter_ref_digest: String,
+    /// The adapter profile.
+    pub profile: String,
+    /// The digest of its configuration at prepare.
+    pub profile_digest: String,
+    /// The opaque session of the adapter reference.
+    pub session: Option<String>,
+    /// Whether the host performs the call.
+    pub hosted: bool,
+    /// The disposition's revision at prepare: a fact, not compared after begin.
+    pub disposition_revision: i64,
+    /// When it was prepared.
+    pub prepared: i64,
+    /// When it last changed.
+    pub updated: i64,
+    /// Set by begin.
+    pub call: Option<Call>,
+    /// The receipt, raw.
+    pub receipt: Option<String>,
+    /// Whether the host saw the receipt itself; otherwise somebody asserted it.
+    pub observed: bool,
+    /// The reconciliation, raw.
+    pub reconciliation: Option<String>,
+    /// A receipt that came too late or from a superseded owner, raw: evidence only.
+    pub late_receipt: Option<String>,
+    /// How often the adapter was asked without a final answer.
+    pub queries: i64,
+}
+
+/// Who performs the call, and until when nobody else may judge it.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    /// The host instance, or the scope of the receiver that performs it itself.
+    pub instance: String,
+    /// Grows with every attempt of the message.
+    pub fence: i64,
+    /// When it began.
+    pub started: i64,
+    /// When the effect can no longer arrive.
+    pub settle_at: i64,
+    /// When the owner's lease ends.
+    pub lease_until: i64,
+}
+
+impl Attempt {
+    pub(crate) fn read(value: Value<'_>) -> Flow<Self> {
+        let call = match value.get("call") {
+            None => None,
+            Some(call) => Some(Call {
+                instance: call.text("instance")?.into(),
+                fence: call.int("fence")?,
+                started: call.int("started")?,
+                settle_at: call.int("settleAt")?,
+                lease_until: call.int("leaseUntil")?,
+            }),
+        };
+        Ok(Self {
+            id: value.text("id")?.into(),
+            key: value.text("key")?.into(),
+            state: Submission::parse(value.text("state")?).ok_or_else(|| damaged("state"))?,
+            adapter_ref_digest: value.text("adapterRefDigest")?.into(),
+            profile: value.text("profile")?.into(),
+            profile_digest: value.text("profileDigest")?.into(),
+            session: value.maybe_text("session"),
+            hosted: value.flag("hosted"),
+            disposition_revision: value.int("dispositionRevision")?,
+            prepared: value.int("prepared")?,
+            updated: value.int("updated")?,
+            call,
+            receipt: value.maybe_raw("receipt"),
+            observed: value.flag("observed"),
+            reconciliation: value.maybe_raw("reconciliation"),
+            late_receipt: value.maybe_raw("lateReceipt"),
+            queries: value.int("queries")?,
+        })
+    }
+
+    pub(crate) fn put(&self, w: &mut Writer) {
+        w.begin_object();
+        w.member_str("id", &self.id);
+        w.member_str("key", &self.key);
+        w.member_str("state", self.state.name());
+        w.member_str("adapterRefDigest", &self.adapter_ref_digest);
+        w.member_str("profile", &self.profile);
+        w.member_str("profileDigest", &self.profile_digest);
+        put_text(w, "session", self.session.as_deref());
+        w.member_bool("hosted", self.hosted);
+        w.member_int("dispositionRevision", self.disposition_revision);
+        w.member_int("prepared", self.prepared);
+        w.member_int("updated", self.updated);
+        if let Some(call) = &self.call {
+            w.key("call");
+            w.begin_object();
+            w.member_str("instance", &call.instance);
+            w.member_int("fence", call.fence);
+            w.member_int("started", call.started);
+            w.member_int("settleAt", call.settle_at);
+            w.member_int("leaseUntil", call.lease_until);
+            w.end_object();
+        }
+        put_raw(w, "receipt", self.receipt.as_deref());
+        w.member_bool("observed", self.observed);
+        put_raw(w, "reconciliation", self.reconciliation.as_deref());
+        put_raw(w, "lateReceipt", self.late_receipt.as_deref());
+        put_int(w, "queries", Some(self.queries));
+        w.end_object();
+    }
+
+    /// Moves the machine, at `now`.
+    pub fn apply(&mut self, event: SubmissionEvent, now: i64) -> Flow<()> {
+        self.state = self.state.apply(event)?;
+        self.updated = now;
+        Ok(())
+    }
+
+    /// Whether a call may have happened and nobody knows.
+    pub fn unresolved(&self) -> bool {
+        matches!(self.state, Submission::OutcomeUnknown | Submission::ManualReconciliation)
+    }
+
+    /// When somebody other than the owner of the call may judge it.
+    pub fn settled_at(&self) -> i64 {
+        self.call.as_ref().map_or(0, |call| call.settle_at.max(call.lease_until))
+    }
+}

@@ -1,0 +1,84 @@
+//! The operations table: names, what they are, and the function behind each.
+
+use super::Operation;
+use super::context::{Context, Flow};
+use super::ops::{mailbox, messages, resolve, send, submit};
+use alloc::string::String;
+
+/// The function of an operation: the JSON text of its value.
+pub(crate) type Run = fn(&mut Context<'_>) -> Flow<String>;
+
+/// How an operation is called.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry {
+    /// The public part.
+    pub operation: Operation,
+    /// Whether it takes an idempotency key.
+    pub keyed: bool,
+    /// Whether the worker is part of the key's scope.
+    pub by_worker: bool,
+    /// What runs.
+    pub run: Run,
+}
+
+const fn write(name: &'static str, run: Run, summary: &'static str) -> Entry {
+    let operation = Operation { name, read_only: false, internal: false, summary };
+    Entry { operation, keyed: true, by_worker: false, run }
+}
+
+const fn worker(name: &'static str, run: Run, summary: &'static str) -> Entry {
+    let entry = write(name, run, summary);
+    Entry { by_worker: true, ..entry }
+}
+
+const fn read(name: &'static str, run: Run, summary: &'static str) -> Entry {
+    let operation = Operation { name, read_only: true, internal: false, summary };
+    Entry { operation, keyed: false, by_worker: false, run }
+}
+
+const fn internal(entry: Entry) -> Entry {
+    Entry { operation: Operation { internal: true, ..entry.operation }, ..entry }
+}
+
+/// All operations, sorted by name.
+pub(crate) const TABLE: &[Entry] = &[
+    worker(
+        "adapter.acceptAndBegin",
+        submit::accept_and_begin,
+        "Accept a claimed message and begin its submission, in one commit.",
+    ),
+    worker("adapter.beginSubmission", submit::begin, "Cross the boundary: commit that the call is about to happen."),
+    read("adapter.getSubmission", resolve::get_submission, "One submission."),
+    internal(read("adapter.listUnresolved", resolve::list_unresolved, "Attempts whose outcome is unknown.")),
+    worker("adapter.prepareSubmission", submit::prepare, "Prepare handing an accepted message to the harness."),
+    internal(write("adapter.recordQuery", resolve::record_query, "What an adapter answered about an attempt.")),
+    write("adapter.recordReceipt", resolve::record_receipt, "Record the harness's receipt."),
+    write("adapter.reconcileSubmission", resolve::reconcile, "Establish what became of an attempt, with evidence."),
+    worker("mailbox.ack", mailbox::ack, "Decide a claimed message."),
+    worker("mailbox.claim", mailbox::claim, "Claim a message for this worker."),
+    read("mailbox.listPending", mailbox::list_pending, "Undecided messages, in order."),
+    write("messages.failDelivery", messages::fail_delivery, "Give up on delivering a message."),
+    read("messages.getDisposition", messages::get_disposition, "The three states of a message."),
+    write("messages.respond", messages::respond, "Decide a message without a claim."),
+    write("messages.send", send::send, "Send a message under a grant."),
+];
+
+const fn public<const N: usize>() -> [Operation; N] {
+    let mut out = [Operation { name: "", read_only: true, internal: true, summary: "" }; N];
+    let mut position = 0;
+    // INVARIANT: N is the table's length, so every position is in range; evaluated at compile time.
+    #[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+    while position < N {
+        out[position] = TABLE[position].operation;
+        position += 1;
+    }
+    out
+}
+
+/// The public part of [`TABLE`].
+pub(crate) static OPERATIONS: &[Operation] = &public::<{ TABLE.len() }>();
+
+/// The operation with this name.
+pub(crate) fn find(name: &str) -> Option<&'static Entry> {
+    TABLE.iter().find(|entry| entry.operation.name == name)
+}
