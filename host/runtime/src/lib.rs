@@ -1,1 +1,3 @@
-//! Placeholder crate root.
+//! Embeds the ThreadMesh component: load what it asks for, let it decide, commit.
+
+pub mod store;

@@ -1,0 +1,98 @@
+//! What the host loop needs of a store: consistent reads, an exclusive write batch, an outbox, a clock floor.
+//!
+//! A store knows collections, ids, revisions, texts and index keys, and nothing of what a document means. The types
+//! mirror the records of `wit/world.wit`; the conversions are the host loop's. Not here: which facts are read, what is
+//! decided, and how often a conflict is tried again.
+//!
+//! # How a read set is validated
+//!
+//! Settled point 37 asks that a commit validates what the decision read: revisions, absences, and the head of each
+//! range. A store of this trait does it by **reading again**: inside the write batch the queries of the read set are
+//! run once more and the lists of [`RowIdentity`] are compared. That is exactly what the decision depended on: an
+//! absence is an empty list, an insertion into or a removal from a range (also inside its limit) changes the list, and a
+//! change elsewhere in the index does not. So there are no false conflicts, and no head counters that every writer of a
+//! collection would have to update. Where the answers came from this very batch and nothing was applied since, they
+//! cannot have changed, and reading again is skipped: see [`Epoch`].
+//!
+//! # Order
+//!
+//! Keys and ids compare by their UTF-8 bytes. Rows with the same key come in the order of their ids.
+
+mod error;
+mod memory;
+mod turn;
+mod types;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{ApplyError, Conflict, StoreError};
+pub use memory::MemoryStore;
+pub use turn::{Turn, TurnGuard};
+pub use types::{
+    AUDIT, Answer, Applied, AuditRecord, Changes, Effect, EffectKind, EffectLease, Entry, Epoch, LeasedEffect, Query,
+    ReadSet, Row, RowIdentity, Write, audit_id, check_changes,
+};
+
+/// A place where facts are kept. Shared by all threads of a host; possibly by other processes too.
+pub trait Store: Send + Sync {
+    /// The answers to `queries`, in their order and from one consistent snapshot of what is committed.
+    /// Does not wait for a batch, and does not see what an open batch has applied.
+    fn read(&self, queries: &[Query]) -> Result<Vec<Answer>, StoreError>;
+
+    /// The exclusive write batch: one transaction. Waits for its turn, in the order of arrival within the process and
+    /// without starving between processes, and gives up with [`StoreError::Busy`] after the store's limit.
+    /// A thread that holds a batch must not begin another one.
+    fn begin(&self) -> Result<Box<dyn Batch + '_>, StoreError>;
+
+    /// The greatest time that a committed change carried, in milliseconds since the Unix epoch; 0 in a new store.
+    /// A host's clock is never behind it (settled point 29).
+    fn last_time(&self) -> Result<i64, StoreError>;
+
+    /// A number that is different after somebody, in this process or another, has committed something. It is compared
+    /// with an earlier number from the same store value only; it says nothing else.
+    fn changes(&self) -> Result<u64, StoreError>;
+
+    /// Takes up to `limit` stored effects that are due at `now` and in nobody's lease, until `now + lease_ms`
+    /// (milliseconds). They come in the order in which they fell due. Each has a fence that proves the lease, and that
+    /// is greater at every lease of the same effect.
+    fn lease_effects(&self, now: i64, lease_ms: i64, limit: u32) -> Result<Vec<LeasedEffect>, StoreError>;
+
+    /// Removes an effect that was performed. False, and nothing happens, where somebody else holds the effect by now
+    /// or it is gone. To record its result in the same transaction, use [`Changes::finished`] instead.
+    fn complete_effect(&self, lease: EffectLease) -> Result<bool, StoreError>;
+
+    /// Gives a leased effect back, to be due again at `retry_at`. False, and nothing happens, where somebody else
+    /// holds the effect by now or it is gone.
+    fn release_effect(&self, lease: EffectLease, retry_at: i64) -> Result<bool, StoreError>;
+
+    /// When the next stored effect falls due (or its lease ends), in milliseconds; nothing where there is none.
+    fn next_effect_due(&self) -> Result<Option<i64>, StoreError>;
+}
+
+/// An exclusive write transaction. Dropping it without [`Batch::commit`] leaves no trace.
+///
+/// After a [`StoreError`] other than [`StoreError::Misuse`] the batch is of no more use: drop it.
+pub trait Batch {
+    /// The answers to `queries`, with everything that this batch has applied.
+    fn read(&mut self, queries: &[Query]) -> Result<Vec<Answer>, StoreError>;
+
+    /// As [`Store::last_time`], with everything that this batch has applied. A decision in the batch must not use an
+    /// earlier time.
+    fn last_time(&mut self) -> Result<i64, StoreError>;
+
+    /// Where this batch stands; goes into [`ReadSet::at`] before the reads of a decision.
+    fn epoch(&self) -> Epoch;
+
+    /// Validates `reads` (see the [module](self)) and the expected revisions, then writes `changes`: all or nothing,
+    /// and without effect on what was applied before. Writes are applied in turn, so that a second write of the same
+    /// row expects the revision that the first one gave it. Changes that hold nothing move nothing, the time included.
+    ///
+    /// [`ApplyError::Conflict`] where a read, an expected revision or a lease no longer holds; the batch stays usable.
+    fn apply(&mut self, reads: &ReadSet, changes: &Changes) -> Result<Applied, ApplyError>;
+
+    /// Makes everything that was applied durable and visible; it is on the disk when this returns.
+    ///
+    /// After [`StoreError::Broken`] it is not known whether the batch is durable; after any other error it is not.
+    fn commit(self: Box<Self>) -> Result<(), StoreError>;
+}

@@ -1,0 +1,139 @@
+//! A store in memory: for tests, for embedding without durability, and as the model that other stores are compared with.
+//!
+//! Committed facts stand in ordered maps behind a read-write lock. A batch keeps what it changed in a layer of its own
+//! (`memory/layer.rs`), so that readers never wait for it and dropping it costs nothing.
+
+mod layer;
+mod tables;
+
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+use self::layer::Layer;
+use self::tables::{Outbox, Tables, View};
+use super::{
+    Answer, Applied, ApplyError, Batch, Changes, EffectLease, Epoch, LeasedEffect, Query, ReadSet, Store, StoreError,
+    Turn, TurnGuard,
+};
+
+/// How long a batch waits for its turn.
+const WAIT: Duration = Duration::from_secs(60);
+
+/// A store that is gone when it is dropped.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    turn: Turn,
+    tables: RwLock<Tables>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn committed(&self) -> RwLockReadGuard<'_, Tables> {
+        self.tables.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn committed_mut(&self) -> RwLockWriteGuard<'_, Tables> {
+        self.tables.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the outbox in a transaction of its own.
+    fn change_outbox<T>(&self, change: impl FnOnce(&mut Outbox) -> T) -> Result<T, StoreError> {
+        let _turn = self.turn.take(WAIT)?;
+        let mut tables = self.committed_mut();
+        tables.commits += 1;
+        Ok(change(&mut tables.outbox))
+    }
+}
+
+impl Store for MemoryStore {
+    fn read(&self, queries: &[Query]) -> Result<Vec<Answer>, StoreError> {
+        let tables = self.committed();
+        Ok(queries.iter().map(|query| View { base: &tables, layer: None }.answer(query)).collect())
+    }
+
+    fn begin(&self) -> Result<Box<dyn Batch + '_>, StoreError> {
+        let turn = self.turn.take(WAIT)?;
+        let layer = Layer::over(&self.committed());
+        Ok(Box::new(MemoryBatch { store: self, _turn: turn, layer, epoch: Epoch::of_new_batch(), changed: false }))
+    }
+
+    fn last_time(&self) -> Result<i64, StoreError> {
+        Ok(self.committed().counters.last_time)
+    }
+
+    fn changes(&self) -> Result<u64, StoreError> {
+        Ok(self.committed().commits)
+    }
+
+    fn lease_effects(&self, now: i64, lease_ms: i64, limit: u32) -> Result<Vec<LeasedEffect>, StoreError> {
+        if self.next_effect_due()?.is_none_or(|due| due > now) {
+            return Ok(Vec::new());
+        }
+        self.change_outbox(|outbox| outbox.lease(now, lease_ms, limit))
+    }
+
+    fn complete_effect(&self, lease: EffectLease) -> Result<bool, StoreError> {
+        self.change_outbox(|outbox| outbox.complete(lease))
+    }
+
+    fn release_effect(&self, lease: EffectLease, retry_at: i64) -> Result<bool, StoreError> {
+        self.change_outbox(|outbox| outbox.release(lease, retry_at))
+    }
+
+    fn next_effect_due(&self) -> Result<Option<i64>, StoreError> {
+        Ok(self.committed().outbox.next_due())
+    }
+}
+
+/// A batch of a [`MemoryStore`].
+struct MemoryBatch<'a> {
+    store: &'a MemoryStore,
+    _turn: TurnGuard<'a>,
+    layer: Layer,
+    epoch: Epoch,
+    changed: bool,
+}
+
+impl Batch for MemoryBatch<'_> {
+    fn read(&mut self, queries: &[Query]) -> Result<Vec<Answer>, StoreError> {
+        let tables = self.store.committed();
+        let view = View { base: &tables, layer: Some(&self.layer) };
+        Ok(queries.iter().map(|query| view.answer(query)).collect())
+    }
+
+    fn last_time(&mut self) -> Result<i64, StoreError> {
+        Ok(self.layer.counters.last_time)
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    fn apply(&mut self, reads: &ReadSet, changes: &Changes) -> Result<Applied, ApplyError> {
+        super::check_changes(changes)?;
+        let tables = self.store.committed();
+        if reads.epoch != Some(self.epoch) {
+            View { base: &tables, layer: Some(&self.layer) }.validate(reads)?;
+        }
+        if changes.is_empty() {
+            return Ok(Applied::default());
+        }
+        let applied = self.layer.apply(&tables, changes)?;
+        self.epoch.advance();
+        self.changed = true;
+        Ok(applied)
+    }
+
+    fn commit(self: Box<Self>) -> Result<(), StoreError> {
+        if self.changed {
+            let mut tables = self.store.committed_mut();
+            tables.commits += 1;
+            self.layer.merge_into(&mut tables);
+        }
+        Ok(())
+    }
+}
