@@ -12,11 +12,14 @@ mod spki;
 
 use crate::{
     Error, Rule,
-    json::{self, INTEGER_MAX, Tree, Value},
+    documents::{self, Kind, Part},
+    json::INTEGER_MAX,
     rules::{check, check_at},
 };
 use alloc::{string::String, vec::Vec};
-use judge::Path;
+
+const ID: &str = "/attestationId";
+const STATE: &str = "/outcome/state";
 
 /// What a verified attestation proves, by the anchor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,16 +48,17 @@ pub struct Verdict {
 /// that the attestation must have (`{}` for none); `now` the time at which to judge, in ms since the Unix epoch.
 /// Errors, in this order: `host-misuse` (`now`, `expected`), `anchor-invalid` (the pointer leads into `anchors`), the
 /// codes of the document check, then with pointers into `document` `verification-trust-denied`,
-/// `verification-proof-invalid` and `verification-subject-mismatch`. Rules AT-1 to AT-32.
+/// `verification-proof-invalid` and `verification-subject-mismatch`. Rules AT-1 to AT-31.
 pub fn verify(document: &str, anchors: &str, expected: &str, now: f64) -> Result<Verdict, Error> {
     let now = instant(now)?;
     let expected = expected::parse(expected)?;
     let expected = expected::Expected::load(expected.root())?;
     let anchors = anchors::parse(anchors)?;
     let anchors = anchors::load(anchors.root())?;
-    let document = checked("verification-attestation", document)?;
-    let verdict = judge::judge(document.root(), &anchors, now)?;
-    expected.compare(document.root())?;
+    let document = documents::parse(Kind::VerificationAttestation, document)?;
+    let document = document.document().part();
+    let verdict = judge::judge(document, &anchors, now)?;
+    expected.compare(document)?;
     Ok(verdict)
 }
 
@@ -72,43 +76,30 @@ pub fn check_anchors(anchors: &str) -> Result<u32, Error> {
 ///
 /// Errors, in this order: `host-misuse`, `anchor-invalid`, the codes of the document check (which compares the subjects
 /// with the disposition), `disposition-not-externally-verified`, the codes of the first attestation that does not
-/// verify, `disposition-invalid` (AT-33), `verification-subject-mismatch` (AT-34).
+/// verify, `disposition-invalid` (AT-32).
 pub fn verify_disposition(document: &str, anchors: &str, now: f64) -> Result<Vec<Verdict>, Error> {
     let now = instant(now)?;
     let anchors = anchors::parse(anchors)?;
     let anchors = anchors::load(anchors.root())?;
-    let document = checked("disposition", document)?;
-    let root = document.root();
-    let state: Path = &["outcome", "state"];
-    let externally_verified = judge::text(root, state) == "externally-verified";
-    check_at(Rule::AT17, externally_verified, || judge::pointer(root, state))?;
-    let list = root.get("outcome").and_then(|outcome| outcome.get("verificationAttestations"));
-    let attestations: Vec<Value<'_>> = list.into_iter().flat_map(|list| list.items()).collect();
-    let judged = attestations.iter().map(|attestation| judge::judge(*attestation, &anchors, now));
-    let verdicts = judged.collect::<Result<Vec<_>, _>>()?;
-    consistent(&attestations)?;
+    let document = documents::parse(Kind::Disposition, document)?;
+    let document = document.document().part();
+    let externally_verified = document.text(STATE) == "externally-verified";
+    check_at(Rule::AT17, externally_verified, || judge::pointer(document, STATE))?;
+    let attestations: Vec<Part<'_>> = document.parts("/outcome/verificationAttestations").collect();
+    let verdicts: Result<Vec<_>, _> =
+        attestations.iter().map(|attestation| judge::judge(*attestation, &anchors, now)).collect();
+    let verdicts = verdicts?;
+    distinct(&attestations)?;
     Ok(verdicts)
 }
 
-/// The parsed form of a document of `kind`. It is to pass the document check, digest and all, once there is one.
-fn checked<'t>(_kind: &str, text: &'t str) -> Result<Tree<'t>, Error> {
-    json::parse_document(text)
-}
-
-/// Rules AT-33 and AT-34: the attestations are different ones, about the same message. (A message id is unique for one
-/// sender only, and a disposition does not name the sender.)
-fn consistent(attestations: &[Value<'_>]) -> Result<(), Error> {
-    let (id, sender): (Path, Path) = (&["attestationId"], &["subject", "senderIncarnationId"]);
+/// Rule AT-32. The id is part of what is signed, so the same payload under two signatures is found too.
+fn distinct(attestations: &[Part<'_>]) -> Result<(), Error> {
     let mut earlier: Vec<&str> = Vec::with_capacity(attestations.len());
     for attestation in attestations {
-        let own = judge::text(*attestation, id);
-        check_at(Rule::AT33, !earlier.contains(&own), || judge::pointer(*attestation, id))?;
-        earlier.push(own);
-    }
-    for pair in attestations.windows(2) {
-        let [first, second] = pair else { continue };
-        let same = judge::text(*first, sender) == judge::text(*second, sender);
-        check_at(Rule::AT34, same, || judge::pointer(*second, sender))?;
+        let id = attestation.text(ID);
+        check_at(Rule::AT32, !earlier.contains(&id), || judge::pointer(*attestation, ID))?;
+        earlier.push(id);
     }
     Ok(())
 }
@@ -119,3 +110,6 @@ fn instant(now: f64) -> Result<i64, Error> {
     check(Rule::AT1, whole as f64 == now && (0..=INTEGER_MAX).contains(&whole))?;
     Ok(whole)
 }
+
+#[cfg(test)]
+mod tests;

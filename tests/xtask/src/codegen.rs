@@ -1,5 +1,6 @@
 //! Files generated from the data in `spec/`. Each generator is a pure function from the data to (path, text).
 
+mod attestation;
 mod errors;
 mod limits;
 pub mod ordered;
@@ -17,6 +18,7 @@ pub type Output = (String, String);
 /// All generated files, computed from the data under `root`.
 pub fn outputs(root: &Path) -> Result<Vec<Output>> {
     let mut all = Vec::new();
+    all.extend(attestation::generate()?);
     all.extend(errors::generate(root)?);
     all.extend(limits::generate(root)?);
     all.extend(rules::generate(root)?);

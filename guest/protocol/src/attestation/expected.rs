@@ -3,28 +3,29 @@
 //! The members are those of the subject, with evidenceDigest. A misspelt one is misuse: leaving it out of the
 //! comparison would accept what the caller meant to refuse.
 
-use super::judge::{Path, text};
+use super::judge::pointer;
 use crate::{
     Code, Error, Rule,
+    documents::Part,
     json::{self, Kind, Tree, Value},
     rules::check_at,
 };
 use alloc::{format, vec::Vec};
 
 /// Members that are strings, and where an attestation has them. The order is that of the comparison.
-const MEMBERS: [(&str, Path); 5] = [
-    ("messageId", &["subject", "messageId"]),
-    ("senderIncarnationId", &["subject", "senderIncarnationId"]),
-    ("claimType", &["subject", "claimType"]),
-    ("claimDigest", &["subject", "claimDigest"]),
-    ("evidenceDigest", &["evidenceDigest"]),
+const MEMBERS: [(&str, &str); 5] = [
+    ("messageId", "/subject/messageId"),
+    ("senderIncarnationId", "/subject/senderIncarnationId"),
+    ("claimType", "/subject/claimType"),
+    ("claimDigest", "/subject/claimDigest"),
+    ("evidenceDigest", "/evidenceDigest"),
 ];
 /// Members of `receiver`, likewise.
-const RECEIVER: [(&str, Path); 2] =
-    [("taskId", &["subject", "receiver", "taskId"]), ("incarnationId", &["subject", "receiver", "incarnationId"])];
+const RECEIVER: [(&str, &str); 2] =
+    [("taskId", "/subject/receiver/taskId"), ("incarnationId", "/subject/receiver/incarnationId")];
 
 /// The texts to compare with.
-pub(super) struct Expected<'a>(Vec<(Path, &'a str)>);
+pub(super) struct Expected<'a>(Vec<(&'static str, &'a str)>);
 
 /// Parses the text of `expected`. Error: `host-misuse`, with the place and the reason. Rule AT-2.
 pub(super) fn parse(text: &str) -> Result<Tree<'_>, Error> {
@@ -49,18 +50,18 @@ impl<'a> Expected<'a> {
     }
 
     /// Compares with a checked attestation; `verification-subject-mismatch` at the first member that differs. Rule
-    /// AT-32.
-    pub(super) fn compare(&self, attestation: Value<'_>) -> Result<(), Error> {
+    /// AT-31.
+    pub(super) fn compare(&self, attestation: Part<'_>) -> Result<(), Error> {
         let order = MEMBERS.iter().chain(&RECEIVER);
         for (path, wanted) in order.flat_map(|(_, path)| self.0.iter().filter(move |(taken, _)| taken == path)) {
-            let equal = text(attestation, path) == *wanted;
-            check_at(Rule::AT32, equal, || super::judge::pointer(attestation, path))?;
+            let equal = attestation.text(path) == *wanted;
+            check_at(Rule::AT31, equal, || pointer(attestation, path))?;
         }
         Ok(())
     }
 }
 
-fn receiver<'a>(value: Value<'a>, wanted: &mut Vec<(Path, &'a str)>) -> Result<(), Error> {
+fn receiver<'a>(value: Value<'a>, wanted: &mut Vec<(&'static str, &'a str)>) -> Result<(), Error> {
     check_at(Rule::AT2, value.kind() == Kind::Object && value.len() == RECEIVER.len(), || value.pointer())?;
     for (name, value) in value.members() {
         take(&RECEIVER, name, value, wanted)?;
@@ -69,10 +70,10 @@ fn receiver<'a>(value: Value<'a>, wanted: &mut Vec<(Path, &'a str)>) -> Result<(
 }
 
 fn take<'a>(
-    known: &[(&str, Path)],
+    known: &[(&str, &'static str)],
     name: &str,
     value: Value<'a>,
-    wanted: &mut Vec<(Path, &'a str)>,
+    wanted: &mut Vec<(&'static str, &'a str)>,
 ) -> Result<(), Error> {
     let path = known.iter().find(|(known, _)| *known == name).map(|(_, path)| *path);
     let found = path.zip(value.as_str());

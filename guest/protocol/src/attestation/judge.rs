@@ -10,27 +10,21 @@ use super::{
 };
 use crate::{
     Error, Rule,
+    documents::Part,
     generated::limits,
-    json::Value,
     rules::{Broken, check_at},
     time,
 };
-use alloc::{
-    borrow::ToOwned,
-    string::{String, ToString},
-};
+use alloc::{borrow::ToOwned, string::String};
 
-/// Names of members, from the outside in.
-pub(super) type Path = &'static [&'static str];
-
-/// Judges a checked attestation at the time `now` (ms). The error is the first broken rule of AT-18 to AT-31; pointers
+/// Judges a checked attestation at the time `now` (ms). The error is the first broken rule of AT-18 to AT-30; pointers
 /// lead into the document that the attestation stands in.
-pub(super) fn judge(attestation: Value<'_>, anchors: &[Anchor<'_>], now: i64) -> Result<Verdict, Error> {
-    let key_id: Path = &["proof", "keyId"];
+pub(super) fn judge(attestation: Part<'_>, anchors: &[Anchor<'_>], now: i64) -> Result<Verdict, Error> {
+    let key_id = "/proof/keyId";
     // Rule AT-18. The key id only looks the anchor up: nothing else of the proof is believed.
     let anchor = anchors
         .iter()
-        .find(|anchor| anchor.key_id == text(attestation, key_id))
+        .find(|anchor| anchor.key_id == attestation.text(key_id))
         .ok_or_else(|| Error::broken(Rule::AT18, pointer(attestation, key_id)))?;
     trust(attestation, anchor)?;
     timely(attestation, anchor, now)?;
@@ -39,74 +33,65 @@ pub(super) fn judge(attestation: Value<'_>, anchors: &[Anchor<'_>], now: i64) ->
 }
 
 /// Rules AT-19 to AT-24.
-fn trust(attestation: Value<'_>, anchor: &Anchor<'_>) -> Result<(), Error> {
-    let same = |rule: Rule, path: Path, wanted: &str| {
-        check_at(rule, text(attestation, path) == wanted, || pointer(attestation, path))
+fn trust(attestation: Part<'_>, anchor: &Anchor<'_>) -> Result<(), Error> {
+    let same = |rule: Rule, path: &str, wanted: &str| {
+        check_at(rule, attestation.text(path) == wanted, || pointer(attestation, path))
     };
-    same(Rule::AT19, &["proof", "algorithm"], anchor.algorithm.name())?;
-    same(Rule::AT20, &["verifier", "actorId"], anchor.actor_id)?;
-    same(Rule::AT21, &["verifier", "trustDomain"], anchor.trust_domain)?;
-    same(Rule::AT22, &["trustPolicy", "policyId"], anchor.policy_id)?;
-    same(Rule::AT23, &["trustPolicy", "decision"], "trusted")?;
-    let path: Path = &["subject", "claimType"];
-    let claim_type = text(attestation, path);
+    same(Rule::AT19, "/proof/algorithm", anchor.algorithm.name())?;
+    same(Rule::AT20, "/verifier/actorId", anchor.actor_id)?;
+    same(Rule::AT21, "/verifier/trustDomain", anchor.trust_domain)?;
+    same(Rule::AT22, "/trustPolicy/policyId", anchor.policy_id)?;
+    same(Rule::AT23, "/trustPolicy/decision", "trusted")?;
+    let path = "/subject/claimType";
+    let claim_type = attestation.text(path);
     let in_scope = anchor.claim_types.as_ref().is_none_or(|types| types.contains(&claim_type));
     check_at(Rule::AT24, in_scope, || pointer(attestation, path))
 }
 
 /// Rules AT-25 to AT-28.
-fn timely(attestation: Value<'_>, anchor: &Anchor<'_>, now: i64) -> Result<(), Error> {
-    let key_id = || pointer(attestation, &["proof", "keyId"]);
-    let verified_at: Path = &["verifiedAt"];
+fn timely(attestation: Part<'_>, anchor: &Anchor<'_>, now: i64) -> Result<(), Error> {
+    let key_id = || pointer(attestation, "/proof/keyId");
+    let verified_at = "/verifiedAt";
     let verified = instant(attestation, verified_at)?;
     check_at(Rule::AT25, anchor.stands_at(verified), || pointer(attestation, verified_at))?;
     check_at(Rule::AT26, anchor.stands_at(now), key_id)?;
     check_at(Rule::AT27, anchor.revoked_at.is_none_or(|end| now < end), key_id)?;
     let latest = now.saturating_add(limits::FUTURE_SKEW_MS_MAX);
     check_at(Rule::AT28, verified <= latest, || pointer(attestation, verified_at))?;
-    let decided_at: Path = &["trustPolicy", "decidedAt"];
+    let decided_at = "/trustPolicy/decidedAt";
     check_at(Rule::AT28, instant(attestation, decided_at)? <= latest, || pointer(attestation, decided_at))
 }
 
-/// Rules AT-29 to AT-31.
-fn prove(attestation: Value<'_>, anchor: &Anchor<'_>) -> Result<(), Error> {
-    let path: Path = &["proof", "signature"];
+/// Rules AT-29 and AT-30. That the text is canonical base64url is a rule of the document (SH-10).
+fn prove(attestation: Part<'_>, anchor: &Anchor<'_>) -> Result<(), Error> {
+    let path = "/proof/signature";
     let at = |broken: Broken| broken.at(pointer(attestation, path));
-    let signature = base64::decode(text(attestation, path), Form::Url).ok_or_else(|| at(Broken(Rule::AT29)))?;
+    let signature = base64::decode(attestation.text(path), Form::Url).ok_or_else(|| at(Broken(Rule::AT29)))?;
     // What is signed is the text of the digest, which the document check has recomputed from the payload.
-    let message = text(attestation, &["signedPayloadDigest"]).as_bytes();
+    let message = attestation.text("/signedPayloadDigest").as_bytes();
     anchor.key.verify(message, &signature).map_err(at)
 }
 
-fn verdict(attestation: Value<'_>, anchor: &Anchor<'_>) -> Verdict {
+fn verdict(attestation: Part<'_>, anchor: &Anchor<'_>) -> Verdict {
     Verdict {
-        attestation_id: text(attestation, &["attestationId"]).to_owned(),
+        attestation_id: attestation.text("/attestationId").to_owned(),
         key_id: anchor.key_id.to_owned(),
         algorithm: anchor.algorithm.name().to_owned(),
         actor_id: anchor.actor_id.to_owned(),
         trust_domain: anchor.trust_domain.to_owned(),
         policy_id: anchor.policy_id.to_owned(),
-        signed_payload_digest: text(attestation, &["signedPayloadDigest"]).to_owned(),
-        subject: attestation.get("subject").map(|subject| subject.canonical()).unwrap_or_default(),
+        signed_payload_digest: attestation.text("/signedPayloadDigest").to_owned(),
+        subject: attestation.get("/subject").map(|subject| subject.canonical()).unwrap_or_default(),
     }
 }
 
-/// The text of a string in a checked document. Empty where there is none, which no anchor and no caller can ask for.
-pub(super) fn text<'a>(value: Value<'a>, path: Path) -> &'a str {
-    let found = path.iter().try_fold(value, |value, name| value.get(name));
-    found.and_then(|value| value.as_str()).unwrap_or_default()
-}
-
-/// Where it stands in the document.
-pub(super) fn pointer(value: Value<'_>, path: Path) -> String {
-    let mut pointer = value.pointer();
-    for name in path {
-        pointer.push('/');
-        pointer.push_str(name);
-    }
+/// Where `path` stands in the document.
+pub(super) fn pointer(part: Part<'_>, path: &str) -> String {
+    let mut pointer = part.value().pointer();
+    pointer.push_str(path);
     pointer
 }
 
-fn instant(value: Value<'_>, path: Path) -> Result<i64, Error> {
-    time::parse(text(value, path)).map_err(|fault| Error { pointer: pointer(value, path).to_string(), ..fault })
+fn instant(attestation: Part<'_>, path: &str) -> Result<i64, Error> {
+    time::parse(attestation.text(path)).map_err(|fault| Error { pointer: pointer(attestation, path), ..fault })
 }

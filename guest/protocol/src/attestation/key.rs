@@ -57,20 +57,20 @@ impl Key {
         }
     }
 
-    /// Whether `signature` is one of this key over `message`; the first of rules AT-30 and AT-31 that it breaks
+    /// Whether `signature` is one of this key over `message`; the first of rules AT-29 and AT-30 that it breaks
     /// otherwise.
     pub(super) fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), Broken> {
         let verified = match self {
             Self::Ed25519(key) => {
-                let signature = ed25519_dalek::Signature::from_slice(signature).map_err(|_| Broken(Rule::AT30))?;
+                let signature = ed25519_dalek::Signature::from_slice(signature).map_err(|_| Broken(Rule::AT29))?;
                 key.verify_strict(message, &signature).is_ok()
             }
             Self::EcdsaP256Sha256(key) => {
-                let signature = p256::ecdsa::Signature::from_der(signature).map_err(|_| Broken(Rule::AT30))?;
+                let signature = p256::ecdsa::Signature::from_der(signature).map_err(|_| Broken(Rule::AT29))?;
                 key.verify(message, &signature).is_ok()
             }
         };
-        check(Rule::AT31, verified)
+        check(Rule::AT30, verified)
     }
 }
 

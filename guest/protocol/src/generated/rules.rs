@@ -63,18 +63,14 @@ pub enum Rule {
     AT27,
     /// verifiedAt and decidedAt are at most `future_skew_ms_max` after `now`. (spec/attestation.md)
     AT28,
-    /// The signature is canonical base64url: no padding, no other alphabet, zero trailing bits. (spec/attestation.md, RFC 4648)
-    AT29,
     /// An Ed25519 signature has 64 bytes; a P-256 signature is the DER SEQUENCE of two INTEGERs from 1 to n-1 in their shortest form, with nothing after it. (spec/attestation.md, draft 0.0, signed bytes)
-    AT30,
+    AT29,
     /// The signature verifies under the anchor's key over the UTF-8 bytes of the text of signedPayloadDigest; for Ed25519, S is below the group order and R is canonical and not of small order. (spec/attestation.md, draft 0.0, signed bytes)
-    AT31,
+    AT30,
     /// Each member of `expected` equals the attestation's. (spec/attestation.md, draft 0.0, verification attestation)
-    AT32,
+    AT31,
     /// No two attestations of a disposition have the same attestationId. (spec/attestation.md)
-    AT33,
-    /// All attestations of a disposition name the same senderIncarnationId. (spec/attestation.md)
-    AT34,
+    AT32,
     /// An object has no two members with the same name, compared after unescaping. (RFC 7493 2.3)
     CJ1,
     /// A text is UTF-8. (RFC 8259 8.1)
@@ -520,12 +516,10 @@ const TABLE: &[Entry] = &[
     Entry("AT-26", Code::VerificationTrustDenied, "`now` is not before the anchor's notBefore and is before its notAfter.", true),
     Entry("AT-27", Code::VerificationTrustDenied, "`now` is before the anchor's revokedAt.", true),
     Entry("AT-28", Code::VerificationTrustDenied, "verifiedAt and decidedAt are at most `future_skew_ms_max` after `now`.", true),
-    Entry("AT-29", Code::VerificationProofInvalid, "The signature is canonical base64url: no padding, no other alphabet, zero trailing bits.", false),
-    Entry("AT-30", Code::VerificationProofInvalid, "An Ed25519 signature has 64 bytes; a P-256 signature is the DER SEQUENCE of two INTEGERs from 1 to n-1 in their shortest form, with nothing after it.", false),
-    Entry("AT-31", Code::VerificationProofInvalid, "The signature verifies under the anchor's key over the UTF-8 bytes of the text of signedPayloadDigest; for Ed25519, S is below the group order and R is canonical and not of small order.", true),
-    Entry("AT-32", Code::VerificationSubjectMismatch, "Each member of `expected` equals the attestation's.", true),
-    Entry("AT-33", Code::DispositionInvalid, "No two attestations of a disposition have the same attestationId.", true),
-    Entry("AT-34", Code::VerificationSubjectMismatch, "All attestations of a disposition name the same senderIncarnationId.", true),
+    Entry("AT-29", Code::VerificationProofInvalid, "An Ed25519 signature has 64 bytes; a P-256 signature is the DER SEQUENCE of two INTEGERs from 1 to n-1 in their shortest form, with nothing after it.", false),
+    Entry("AT-30", Code::VerificationProofInvalid, "The signature verifies under the anchor's key over the UTF-8 bytes of the text of signedPayloadDigest; for Ed25519, S is below the group order and R is canonical and not of small order.", true),
+    Entry("AT-31", Code::VerificationSubjectMismatch, "Each member of `expected` equals the attestation's.", true),
+    Entry("AT-32", Code::DispositionInvalid, "No two attestations of a disposition have the same attestationId.", true),
     Entry("CJ-1", Code::JsonDuplicateMember, "An object has no two members with the same name, compared after unescaping.", true),
     Entry("CJ-2", Code::JsonEncoding, "A text is UTF-8.", false),
     Entry("CJ-3", Code::JsonEncoding, "A text has no byte-order mark.", true),
@@ -768,8 +762,6 @@ pub const ALL: &[Rule] = &[
     Rule::AT30,
     Rule::AT31,
     Rule::AT32,
-    Rule::AT33,
-    Rule::AT34,
     Rule::CJ1,
     Rule::CJ2,
     Rule::CJ3,

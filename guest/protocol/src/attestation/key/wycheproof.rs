@@ -29,7 +29,7 @@ fn run(count: &mut Count, algorithm: Algorithm, pem: &str, cases: &[Case], expec
         assert_eq!(verdict.is_ok(), expected(*valid), "case {id}: {verdict:?}");
         match verdict {
             Ok(()) => count.accepted += 1,
-            Err(Broken(Rule::AT30)) => count.refused_as_form += 1,
+            Err(Broken(Rule::AT29)) => count.refused_as_form += 1,
             Err(_) => count.refused += 1,
         }
     }
