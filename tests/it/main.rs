@@ -1,1 +1,5 @@
 //! Integration tests.
+
+mod generated;
+mod layering;
+mod tidy;

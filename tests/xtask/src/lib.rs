@@ -2,6 +2,7 @@
 
 pub mod codegen;
 pub mod coverage;
+pub mod reproducible;
 
 use std::path::{Path, PathBuf};
 

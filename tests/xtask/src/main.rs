@@ -15,6 +15,7 @@ fn main() -> Result<()> {
             print!("{coverage}");
             if coverage.complete() { Ok(()) } else { bail!("not every rule has an accepting and a rejecting vector") }
         }
-        _ => bail!("usage: cargo xtask codegen [--check] | coverage"),
+        ["reproducible"] => xtask::reproducible::check(&xtask::root()),
+        _ => bail!("usage: cargo xtask codegen [--check] | coverage | reproducible"),
     }
 }
