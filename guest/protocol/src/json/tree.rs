@@ -40,7 +40,7 @@ static NO_NODE: Node =
     Node { start: 0, end: 0, parent: NONE, next: NONE, low: NONE, high: 0, kind: Kind::Null, flags: 0 };
 
 impl Node {
-    /// A string whose text is the raw text between the quotes.
+    /// Whether `flag` is set.
     pub(super) fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
