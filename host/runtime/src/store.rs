@@ -20,6 +20,8 @@
 
 mod error;
 mod memory;
+#[cfg(any(test, feature = "suite"))]
+pub mod suite;
 mod turn;
 mod types;
 

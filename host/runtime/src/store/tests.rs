@@ -1,5 +1,6 @@
 //! The memory store passes the suite; the turn is fair.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -37,4 +38,17 @@ fn turn_gives_up_after_the_limit_and_lets_the_next_one_pass() {
     assert!(matches!(turn.take(Duration::from_millis(10)), Err(StoreError::Busy { waited_ms: 10.. })));
     drop(held);
     turn.take(Duration::ZERO).unwrap();
+}
+
+#[test]
+fn memory_store_passes_the_suite() {
+    suite::run(&|| Arc::new(MemoryStore::new()));
+}
+
+#[test]
+fn memory_store_agrees_with_itself_over_random_logs() {
+    for seed in 0..20 {
+        let seen = suite::compare(&MemoryStore::new(), &MemoryStore::new(), seed, 300);
+        assert!(seen.applied > 40 && seen.conflicts > 40 && seen.rows > 40 && seen.leases > 5, "seed {seed}: {seen:?}");
+    }
 }
