@@ -1,6 +1,7 @@
 //! Files generated from the data in `spec/`. Each generator is a pure function from the data to (path, text).
 
 mod attestation;
+mod document_vectors;
 mod errors;
 mod limits;
 pub mod ordered;
@@ -25,6 +26,7 @@ pub fn outputs(root: &Path) -> Result<Vec<Output>> {
     all.extend(transitions::generate(root)?);
     all.extend(vectors::generate(root)?);
     all.extend(schema::generate(root)?);
+    all.extend(document_vectors::generate(root)?);
     Ok(all)
 }
 
