@@ -16,7 +16,12 @@ fn tracked() -> Vec<PathBuf> {
     let output = Command::new("git").args(["ls-files", "-z"]).current_dir(&root).output().expect("git runs");
     assert!(output.status.success(), "not a git checkout: {}", String::from_utf8_lossy(&output.stderr));
     let names = String::from_utf8(output.stdout).expect("file names are UTF-8");
-    names.split('\0').filter(|name| !name.is_empty()).map(|name| root.join(name)).filter(|path| path.is_file()).collect()
+    names
+        .split('\0')
+        .filter(|name| !name.is_empty())
+        .map(|name| root.join(name))
+        .filter(|path| path.is_file())
+        .collect()
 }
 
 fn name(path: &PathBuf) -> String {
@@ -41,7 +46,8 @@ fn files_are_short() {
 
 #[test]
 fn nothing_is_left_over() {
-    let marks = ["TO".to_owned() + "DO", "FIX".to_owned() + "ME", "todo".to_owned() + "!(", "unimple".to_owned() + "mented!("];
+    let marks =
+        ["TO".to_owned() + "DO", "FIX".to_owned() + "ME", "todo".to_owned() + "!(", "unimple".to_owned() + "mented!("];
     for (name, text) in sources() {
         for mark in &marks {
             assert!(!text.contains(mark.as_str()), "{name} contains {mark}");

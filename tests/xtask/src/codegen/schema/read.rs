@@ -10,6 +10,8 @@ const PASSED_OVER: &[&str] = &["$schema", "$id", "$defs", "$comment", "title", "
 
 /// The characters that an identifier never holds; see rule SH-9.
 const INVISIBLE: &str = r"\u0000-\u001F\u007F-\u009F\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF";
+/// White space (the Unicode property) that is not among them: what `\s` means differs from one engine to the next.
+const WHITE: &str = r"\u0020\u00A0\u1680\u2000-\u200A\u202F\u205F\u3000";
 const BASE64URL: &str = "^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-][AQgw]|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048])?$";
 const DIGEST: &str = "^sha256:[a-f0-9]{64}$";
 
@@ -231,7 +233,7 @@ fn text(schema: &Json) -> Result<Node> {
     }
     let (min, max) = (number(schema, "minLength")?.unwrap_or(0), number(schema, "maxLength")?);
     let Some(pattern) = schema.get("pattern").and_then(Json::text) else { return Ok(Node::Text { min, max }) };
-    let edge = format!(r"[^\s{INVISIBLE}]");
+    let edge = format!("[^{WHITE}{INVISIBLE}]");
     let safe = format!("{edge}(?:[^{INVISIBLE}]*{edge})?");
     match (pattern, max) {
         (pattern, Some(max)) if min > 0 && pattern == format!("^{safe}$") => Ok(Node::Identifier { min, max }),
