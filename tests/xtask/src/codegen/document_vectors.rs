@@ -27,8 +27,8 @@ pub(super) fn generate(root: &Path) -> Result<Vec<Output>> {
             walk.value(shape, &example, &[])?;
         }
         if kind == "jsonrpc-request" {
-            for (method, shape) in &compiled.params {
-                walk.request(root, method, *shape)?;
+            for (method, shape) in compiled.params.iter().filter(|(method, _)| !method.internal) {
+                walk.request(root, &method.name, *shape)?;
             }
         }
         walk.complete(shape)?;

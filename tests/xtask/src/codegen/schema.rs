@@ -33,6 +33,7 @@ pub const KINDS: &[&str] = &[
 ];
 
 const REQUEST: &str = "spec/schema/jsonrpc-request.schema.json";
+const PARAMS: &str = "spec/schema/params";
 
 /// All schemas, compiled.
 pub(super) struct Compiled {
@@ -41,9 +42,17 @@ pub(super) struct Compiled {
     /// The root of each kind of document.
     pub(super) kinds: Vec<(&'static str, Id)>,
     /// The params of each method.
-    pub(super) params: Vec<(String, Id)>,
+    pub(super) params: Vec<(Method, Id)>,
     /// Objects of the shared definitions that stand on their own.
     pub(super) fragments: Vec<(String, Id)>,
+}
+
+/// A method that has a schema of its params.
+pub(super) struct Method {
+    /// Its name.
+    pub(super) name: String,
+    /// Whether only the host calls it: the comment of its schema says so.
+    pub(super) internal: bool,
 }
 
 pub(super) fn generate(root: &Path) -> Result<Vec<Output>> {
@@ -65,7 +74,7 @@ pub(super) fn compile(root: &Path) -> Result<Compiled> {
     }
     let mut params = Vec::new();
     for method in methods {
-        let id = reader.whole(&format!("spec/schema/params/{method}.schema.json"))?;
+        let id = reader.whole(&format!("{PARAMS}/{}.schema.json", method.name))?;
         params.push((method, id));
     }
     let fragments = reader.definitions("spec/schema/common.schema.json")?;
@@ -73,20 +82,24 @@ pub(super) fn compile(root: &Path) -> Result<Compiled> {
 }
 
 /// The methods that have a schema of their params, sorted.
-fn methods(root: &Path) -> Result<Vec<String>> {
+fn methods(root: &Path) -> Result<Vec<Method>> {
     let mut methods = Vec::new();
-    for entry in fs::read_dir(root.join("spec/schema/params"))? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        methods.extend(name.strip_suffix(".schema.json").map(str::to_owned));
+    for entry in fs::read_dir(root.join(PARAMS))? {
+        let entry = entry?;
+        let file = entry.file_name().to_string_lossy().into_owned();
+        let Some(name) = file.strip_suffix(".schema.json") else { continue };
+        let schema = Json::load(&entry.path())?;
+        let comment = schema.get("$comment").and_then(Json::text).unwrap_or_default();
+        methods.push(Method { name: name.to_owned(), internal: comment.starts_with("Internal") });
     }
-    methods.sort();
+    methods.sort_by(|left, right| left.name.cmp(&right.name));
     Ok(methods)
 }
 
-fn request_schema(methods: &[String]) -> String {
-    let list: Vec<String> = methods.iter().map(|method| format!("        {method:?}")).collect();
-    let params: Vec<String> = methods
-        .iter()
+fn request_schema(methods: &[Method]) -> String {
+    let methods = || methods.iter().filter(|method| !method.internal).map(|method| method.name.as_str());
+    let list: Vec<String> = methods().map(|method| format!("        {method:?}")).collect();
+    let params: Vec<String> = methods()
         .map(|method| {
             let reference = Json::from(format!("params/{method}.schema.json")).compact();
             format!(

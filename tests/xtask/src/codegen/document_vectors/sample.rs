@@ -6,12 +6,12 @@ use super::examples;
 use anyhow::{Result, bail};
 use std::path::Path;
 
-/// The first example where `shape` is a kind of document; otherwise a value made up for it.
+/// The last example where `shape` is a kind of document; otherwise a value made up for it.
 pub(super) fn of(root: &Path, compiled: &Compiled, shape: Id) -> Result<Json> {
-    if let Some((kind, _)) = compiled.kinds.iter().find(|(_, kind)| *kind == shape) {
-        if let Some((_, example)) = examples(root, kind)?.into_iter().next_back() {
-            return Ok(example);
-        }
+    if let Some((kind, _)) = compiled.kinds.iter().find(|(_, kind)| *kind == shape)
+        && let Some((_, example)) = examples(root, kind)?.into_iter().next_back()
+    {
+        return Ok(example);
     }
     Ok(match compiled.arena.get(shape) {
         Node::Any | Node::Null => Json::Null,

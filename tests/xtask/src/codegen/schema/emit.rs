@@ -17,7 +17,7 @@ pub(super) fn rust(compiled: &Compiled) -> Result<String> {
     let mut tables = Tables::default();
     let shapes: Vec<String> = compiled.arena.all().iter().map(|node| tables.shape(node)).collect::<Result<_>>()?;
     let params: Vec<(u16, Id)> =
-        compiled.params.iter().map(|(method, id)| Ok((tables.name(method)?, *id))).collect::<Result<_>>()?;
+        compiled.params.iter().map(|(method, id)| Ok((tables.name(&method.name)?, *id))).collect::<Result<_>>()?;
     let mut out = String::from(HEADER);
     out += "//! The schemas of `spec/schema/`, compiled for `documents::shape`.\n\n";
     out += "use crate::documents::shape::{Member, Shape, ShapeId};\n\n";
