@@ -8,7 +8,7 @@ use super::StoreError;
 pub const AUDIT: &str = "audit";
 
 /// Rows of `collection` in the order of `index` (empty: by id) with `start <= key < end`; without `end`, those with
-/// exactly the key `start`. At most `limit` rows, from the far end where `reverse` is set.
+/// exactly the key `start`. At most `limit` rows, from the far end where `reverse` is set. See [the order](super).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Query {
     /// Which rows.
@@ -37,7 +37,7 @@ pub struct Row {
     /// The stored text, unchanged.
     pub body: String,
     /// Of no meaning to the guest: differs between a row and another one that was made under the same id after the
-    /// first was removed, though both may have the same revision.
+    /// first was removed, though both may have the same revision. Greater for a row that was made later.
     pub stamp: u64,
 }
 

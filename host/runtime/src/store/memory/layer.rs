@@ -113,10 +113,10 @@ impl Layer {
             }
         };
         for entry in old.iter().flat_map(|row| &row.entries) {
-            self.set_entry(&key, &entry.index, &entry.key, false);
+            self.set_entry(&key, stamp, &entry.index, &entry.key, false);
         }
         let Some(body) = &write.body else {
-            self.set_entry(&key, "", &write.id, false);
+            self.set_entry(&key, stamp, "", &write.id, false);
             self.set_row(key, None);
             return true;
         };
@@ -145,9 +145,9 @@ impl Layer {
     }
 
     fn put(&mut self, key: RowKey, row: StoredRow) {
-        self.set_entry(&key, "", &key.1, true);
+        self.set_entry(&key, row.stamp, "", &key.1, true);
         for Entry { index, key: entry_key } in &row.entries {
-            self.set_entry(&key, index, entry_key, true);
+            self.set_entry(&key, row.stamp, index, entry_key, true);
         }
         self.set_row(key, Some(row));
     }
@@ -157,7 +157,7 @@ impl Layer {
         self.undo.push(Undo::Row(key, before));
     }
 
-    fn set_entry(&mut self, row: &RowKey, index: &str, key: &str, there: bool) {
+    fn set_entry(&mut self, row: &RowKey, stamp: u64, index: &str, key: &str, there: bool) {
         let entry =
             EntryKey { collection: row.0.clone(), index: index.to_owned(), key: key.to_owned(), id: row.1.clone() };
         let before = self.entries.insert(entry.clone(), there);

@@ -26,6 +26,7 @@ pub(super) struct EntryKey {
     pub collection: String,
     pub index: String,
     pub key: String,
+    pub stamp: u64,
     pub id: String,
 }
 
@@ -85,6 +86,7 @@ impl View<'_> {
             collection: query.collection.clone(),
             index: query.index.clone(),
             key,
+            stamp: 0,
             id: String::new(),
         };
         // Nothing stands between a string and the same with a zero byte added.
