@@ -158,8 +158,13 @@ impl Layer {
     }
 
     fn set_entry(&mut self, row: &RowKey, stamp: u64, index: &str, key: &str, there: bool) {
-        let entry =
-            EntryKey { collection: row.0.clone(), index: index.to_owned(), key: key.to_owned(), id: row.1.clone() };
+        let entry = EntryKey {
+            collection: row.0.clone(),
+            index: index.to_owned(),
+            key: key.to_owned(),
+            stamp,
+            id: row.1.clone(),
+        };
         let before = self.entries.insert(entry.clone(), there);
         self.undo.push(Undo::Entry(entry, before));
     }
