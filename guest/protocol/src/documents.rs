@@ -20,8 +20,6 @@ pub mod shape;
 mod shared;
 mod task_summary;
 pub mod verification_attestation;
-pub mod views;
-pub mod words;
 
 pub use part::Part;
 

@@ -12,10 +12,10 @@ fn a_document_keeps_text_digest_and_parsed_form_together() {
     let document = parsed.document();
     assert_eq!(document.text(), ENVELOPE);
     assert_eq!(document.digest(), check("envelope", ENVELOPE).unwrap().digest);
-    let envelope = views::Envelope::of(&document).unwrap();
-    assert_eq!(envelope.sender.task_id, "survey");
-    assert_eq!(envelope.expires_at_ms - envelope.created_at_ms, 3_600_000);
-    assert!(views::Grant::of(&document).is_none());
+    let part = document.part();
+    assert_eq!(part.text("/sender/taskId"), "survey");
+    assert_eq!(part.time("/expiresAt").unwrap() - part.time("/createdAt").unwrap(), 3_600_000);
+    assert_eq!((part.text("/sender/actorId"), part.text("/delivery"), part.int("/freshness")), ("", "", None));
 }
 
 #[test]
@@ -34,4 +34,41 @@ fn pointers_into_params_start_at_the_whole_text() {
 fn an_unknown_method_has_no_params() {
     let tree = json::parse_document("{}").unwrap();
     assert_eq!(Params::from_value("tasks.list", tree.root()).unwrap_err().code, Code::MethodNotFound);
+}
+
+#[test]
+fn every_kind_is_found_by_its_name_and_no_other() {
+    for name in kinds() {
+        assert_eq!(Kind::from_name(name).unwrap().name(), name);
+    }
+    assert_eq!(kinds().count(), 13);
+    assert_eq!(Kind::from_name("Envelope").unwrap_err().code, Code::UnknownKind);
+}
+
+#[test]
+fn every_method_of_a_request_has_params() {
+    assert!(shape::methods().count() >= 27);
+    for method in shape::methods() {
+        assert!(shape::params(method).is_some(), "{method}");
+    }
+}
+
+/// Whatever stands in the place of a value, the answer is one of the codes, and the pointer leads into the text.
+#[test]
+fn a_damaged_document_is_answered_and_never_traps() {
+    let tree = json::parse_document(ENVELOPE).unwrap();
+    let deep = alloc::format!("{}1{}", "[".repeat(60), "]".repeat(60));
+    let wide = alloc::format!("[{}0]", "0,".repeat(6_000));
+    let mut values: alloc::vec::Vec<_> = tree.root().members().map(|(_, value)| value).collect();
+    values.extend(tree.root().get("sender").unwrap().members().map(|(_, value)| value));
+    for value in values {
+        for other in ["null", "[]", "{}", "-1", "1.5", "\"\"", "true", "[{}]", &deep, &wide] {
+            let text = ENVELOPE.replacen(value.raw(), other, 1);
+            for kind in kinds() {
+                if let Err(error) = check(kind, &text) {
+                    assert!(error.pointer.is_empty() || error.pointer.starts_with('/'));
+                }
+            }
+        }
+    }
 }

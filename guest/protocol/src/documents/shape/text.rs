@@ -69,3 +69,6 @@ const fn sextet(byte: u8) -> Option<u8> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests;
