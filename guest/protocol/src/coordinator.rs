@@ -44,7 +44,7 @@ pub struct Principal {
     pub id: String,
     /// For a task, the incarnation.
     pub incarnation: Option<String>,
-    /// For a task, the scope that registered it (`user:alice`), where the credential says so.
+    /// For a task, the scope that registered it (`user:alice`).
     pub owner: Option<String>,
     /// The worker, where the credential or the connection names one.
     pub worker: Option<String>,

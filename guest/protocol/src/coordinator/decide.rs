@@ -2,7 +2,7 @@
 
 use super::context::{Context, Flow, Stop};
 use super::table::{self, Entry};
-use super::{Answer, Decision, PrincipalKind, Request, Status, Step};
+use super::{Answer, Decision, Principal, PrincipalKind, Request, Status, Step};
 use crate::documents::Params;
 use crate::json::{self, Writer};
 use crate::rules::check;
@@ -38,7 +38,7 @@ pub(super) fn decide(request: &Request, answers: &[Answer], now: f64, entropy: &
 
 /// Authenticate, then see whether the operation exists for this caller, then look at the params.
 fn enter(request: &Request) -> Result<(&'static Entry, json::Tree<'_>), Error> {
-    check(Rule::OP1, request.principal.is_some())?;
+    check(Rule::OP1, request.principal.as_ref().is_some_and(complete))?;
     let host = request.principal.as_ref().is_some_and(|principal| principal.kind == PrincipalKind::Host);
     let entry = table::find(&request.operation).filter(|entry| host || !entry.operation.internal);
     let entry = entry.ok_or_else(|| Error::broken(Rule::OP2, ""))?;
@@ -56,6 +56,11 @@ fn run(cx: &mut Context<'_>, entry: &Entry) -> Flow<String> {
     }
     cx.close_key();
     Ok(value)
+}
+
+/// A task is known by its incarnation and by the scope that registered it: two owners may use the same names.
+fn complete(principal: &Principal) -> bool {
+    principal.kind != PrincipalKind::Task || (principal.incarnation.is_some() && principal.owner.is_some())
 }
 
 /// The answer and what to commit.

@@ -144,7 +144,7 @@ impl Context<'_> {
         principal.kind == PrincipalKind::Task
             && principal.id == party.task
             && principal.incarnation.as_deref() == Some(&party.incarnation)
-            && principal.owner.as_ref().is_none_or(|owner| *owner == party.owner)
+            && principal.owner.as_deref() == Some(&party.owner)
     }
 
     /// The scope that tasks of this caller are registered in: `kind:id`.

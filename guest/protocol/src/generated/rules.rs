@@ -325,7 +325,7 @@ pub enum Rule {
     LC19,
     /// Machines, states and events are named exactly as in the table. (spec/transitions.json)
     LC20,
-    /// Every operation has an authenticated caller. (delivery rule 13)
+    /// Every operation has an authenticated caller; that of a task names incarnation and owner. (delivery rule 13)
     OP1,
     /// The operation is in the table, and internal ones are called by the host alone. (JSON-RPC 2.0)
     OP2,
@@ -647,7 +647,7 @@ const TABLE: &[Entry] = &[
     Entry("LC-18", Code::DecisionReasonInvalid, "A decision other than pending carries one of the reason codes that go with it.", true),
     Entry("LC-19", Code::DecisionReasonInvalid, "A pending decision carries no reason code.", true),
     Entry("LC-20", Code::UnknownKind, "Machines, states and events are named exactly as in the table.", false),
-    Entry("OP-1", Code::AuthenticationRequired, "Every operation has an authenticated caller.", true),
+    Entry("OP-1", Code::AuthenticationRequired, "Every operation has an authenticated caller; that of a task names incarnation and owner.", true),
     Entry("OP-2", Code::MethodNotFound, "The operation is in the table, and internal ones are called by the host alone.", false),
     Entry("OP-3", Code::ControlPlaneRequired, "Only a user or policy principal registers tasks and grants relationships.", true),
     Entry("OP-4", Code::TaskRetired, "A retired task incarnation acts no more and receives no more.", true),
