@@ -260,3 +260,6 @@ pub fn operations() -> &'static [Operation] {
 pub fn split(text: &str) -> Frame {
     frame::split(text)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,10 @@
 //! The operations, one function each, grouped as their names are.
 
+pub(crate) mod adapters;
 pub(crate) mod mailbox;
 pub(crate) mod messages;
+pub(crate) mod relationships;
 pub(crate) mod resolve;
 pub(crate) mod send;
 pub(crate) mod submit;
+pub(crate) mod tasks;

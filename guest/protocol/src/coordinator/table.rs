@@ -2,7 +2,7 @@
 
 use super::Operation;
 use super::context::{Context, Flow};
-use super::ops::{mailbox, messages, resolve, send, submit};
+use super::ops::{adapters, mailbox, messages, relationships, resolve, send, submit, tasks};
 use alloc::string::String;
 
 /// The function of an operation: the JSON text of its value.
@@ -54,6 +54,7 @@ pub(crate) const TABLE: &[Entry] = &[
     internal(write("adapter.recordQuery", resolve::record_query, "What an adapter answered about an attempt.")),
     write("adapter.recordReceipt", resolve::record_receipt, "Record the harness's receipt."),
     write("adapter.reconcileSubmission", resolve::reconcile, "Establish what became of an attempt, with evidence."),
+    write("adapters.declare", adapters::declare, "Declare an adapter profile of the operator's configuration."),
     worker("mailbox.ack", mailbox::ack, "Decide a claimed message."),
     worker("mailbox.claim", mailbox::claim, "Claim a message for this worker."),
     read("mailbox.listPending", mailbox::list_pending, "Undecided messages, in order."),
@@ -61,6 +62,10 @@ pub(crate) const TABLE: &[Entry] = &[
     read("messages.getDisposition", messages::get_disposition, "The three states of a message."),
     write("messages.respond", messages::respond, "Decide a message without a claim."),
     write("messages.send", send::send, "Send a message under a grant."),
+    write("relationships.grant", relationships::grant, "Allow one task to send to another."),
+    write("tasks.attach", tasks::attach, "Bind an adapter to a task."),
+    read("tasks.get", tasks::get, "One task incarnation."),
+    write("tasks.register", tasks::register, "Register a task incarnation."),
 ];
 
 const fn public<const N: usize>() -> [Operation; N] {

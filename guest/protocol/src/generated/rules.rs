@@ -483,6 +483,34 @@ pub enum Rule {
     SH18,
     /// An object has at most its greatest number of members. (maxProperties)
     SH19,
+    /// An adapter reference names a profile (kind) and at most an opaque session, nothing else. (settled 5 (deviation))
+    TK1,
+    /// An incarnation id of an owner stands for one task, and for one incarnation of it. (ops 3 tasks.register; settled 10)
+    TK2,
+    /// An incarnation is registered again only with the same content. (ops 3 tasks.register)
+    TK3,
+    /// A task of an owner has one live incarnation. (settled 10; weaknesses A9)
+    TK4,
+    /// A task is changed by itself, its owner or a policy, and not by the operator or the host. (ops 1, owner-or-self)
+    TK5,
+    /// A task's objectiveVersion never goes down. (weaknesses B7)
+    TK6,
+    /// Rotation keeps the task id. (ops 3 tasks.rotateIncarnation)
+    TK7,
+    /// A user grants between tasks that it registered; a policy between any that their references name without doubt. (ops 3 relationships.grant; settled 10)
+    GA1,
+    /// A grant id of an issuer stands for one draft; createdAt, which the server sets, does not count. (ops 2)
+    GA2,
+    /// Versions of a relationship between two incarnations grow strictly. (weaknesses B12)
+    GA3,
+    /// A grant that ends does so within the allowed lifetime. (architecture 5)
+    GA4,
+    /// No proposal is named: relationship proposals are not kept yet. (ops 3 relationships.grant)
+    GA5,
+    /// A grant is revoked by its issuer, the owner of its target or a policy. (ops 3 relationships.revoke)
+    GA6,
+    /// The digest of a profile stands for one declaration; other content comes with another digest. (settled 5)
+    AP1,
 }
 
 struct Entry(&'static str, Code, &'static str, bool);
@@ -726,6 +754,20 @@ const TABLE: &[Entry] = &[
     Entry("SH-17", Code::ParamsInvalid, "An array of texts has no text twice.", true),
     Entry("SH-18", Code::ParamsInvalid, "An object has at least its least number of members.", true),
     Entry("SH-19", Code::ParamsInvalid, "An object has at most its greatest number of members.", true),
+    Entry("TK-1", Code::ParamsInvalid, "An adapter reference names a profile (kind) and at most an opaque session, nothing else.", true),
+    Entry("TK-2", Code::IncarnationConflict, "An incarnation id of an owner stands for one task, and for one incarnation of it.", true),
+    Entry("TK-3", Code::IdempotencyConflict, "An incarnation is registered again only with the same content.", true),
+    Entry("TK-4", Code::TaskLive, "A task of an owner has one live incarnation.", true),
+    Entry("TK-5", Code::ControlPlaneRequired, "A task is changed by itself, its owner or a policy, and not by the operator or the host.", true),
+    Entry("TK-6", Code::RuntimeRegression, "A task's objectiveVersion never goes down.", true),
+    Entry("TK-7", Code::TaskRotationMismatch, "Rotation keeps the task id.", true),
+    Entry("GA-1", Code::GrantScopeDenied, "A user grants between tasks that it registered; a policy between any that their references name without doubt.", true),
+    Entry("GA-2", Code::IdempotencyConflict, "A grant id of an issuer stands for one draft; createdAt, which the server sets, does not count.", true),
+    Entry("GA-3", Code::GrantVersionOrder, "Versions of a relationship between two incarnations grow strictly.", true),
+    Entry("GA-4", Code::GrantInvalid, "A grant that ends does so within the allowed lifetime.", true),
+    Entry("GA-5", Code::ParamsInvalid, "No proposal is named: relationship proposals are not kept yet.", true),
+    Entry("GA-6", Code::GrantRevokeDenied, "A grant is revoked by its issuer, the owner of its target or a policy.", true),
+    Entry("AP-1", Code::IdempotencyConflict, "The digest of a profile stands for one declaration; other content comes with another digest.", true),
 ];
 
 /// All rules, in order.
@@ -968,6 +1010,20 @@ pub const ALL: &[Rule] = &[
     Rule::SH17,
     Rule::SH18,
     Rule::SH19,
+    Rule::TK1,
+    Rule::TK2,
+    Rule::TK3,
+    Rule::TK4,
+    Rule::TK5,
+    Rule::TK6,
+    Rule::TK7,
+    Rule::GA1,
+    Rule::GA2,
+    Rule::GA3,
+    Rule::GA4,
+    Rule::GA5,
+    Rule::GA6,
+    Rule::AP1,
 ];
 
 impl Rule {

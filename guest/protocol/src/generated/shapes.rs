@@ -48,17 +48,18 @@ pub(crate) static NAMES: &[&str] = &[
     "cancelled", "not-cancellable", "not-running", "denied", "targetId", "complete", "partial", "unavailable",
     "enumeration", "targets", "modelTurn", "toolCalls", "subprocesses", "interruptionId", "requestedAt", "results",
     "2.0", "adapter.acceptAndBegin", "adapter.beginSubmission", "adapter.getSubmission", "adapter.prepareSubmission",
-    "adapter.reconcileSubmission", "adapter.recordReceipt", "audit.list", "inspector.snapshot", "mailbox.ack",
-    "mailbox.claim", "mailbox.listPending", "maintenance.expireDue", "maintenance.purgeContent",
+    "adapter.reconcileSubmission", "adapter.recordReceipt", "adapters.declare", "audit.list", "inspector.snapshot",
+    "mailbox.ack", "mailbox.claim", "mailbox.listPending", "maintenance.expireDue", "maintenance.purgeContent",
     "messages.failDelivery", "messages.getDisposition", "messages.respond", "messages.send", "relationships.grant",
     "relationships.propose", "relationships.revoke", "tasks.attach", "tasks.get", "tasks.getSummary",
-    "tasks.publishSummary", "tasks.register", "tasks.rotateIncarnation", "tasks.updateRuntime", "tasks.wait",
-    "jsonrpc", "id", "params", "value", "threadmesh_", "threadmeshCode", "retryable", "code", "message", "data",
-    "error", "idem_", "claimToken", "expectedRevision", "idempotencyKey", "limit", "found", "absent-final",
-    "absent-now", "unanswerable", "not-submitted", "afterCursor", "notBefore", "before", "envelope", "grant",
+    "tasks.publishSummary", "tasks.register", "tasks.rotateIncarnation", "tasks.setConsent", "tasks.updateRuntime",
+    "tasks.wait", "jsonrpc", "id", "params", "value", "threadmesh_", "threadmeshCode", "retryable", "code", "message",
+    "data", "error", "idem_", "claimToken", "expectedRevision", "idempotencyKey", "limit", "found", "absent-final",
+    "absent-now", "unanswerable", "not-submitted", "host", "caller", "profile", "executor", "capabilities",
+    "deadlineMs", "settleMs", "canQuery", "absentFinal", "afterCursor", "notBefore", "before", "envelope", "grant",
     "proposal", "expectedGrantVersion", "adapterRef", "summary", "expectedPreviousVersion", "runId",
-    "objectiveVersion", "checkpoint", "runtime", "agentId", "role", "previous", "next", "timeoutMs",
-    "adapter.listUnresolved", "adapter.recordQuery",
+    "objectiveVersion", "checkpoint", "runtime", "agentId", "role", "previous", "next", "mute", "doNotDisturbUntil",
+    "consent", "timeoutMs", "session", "adapter.listUnresolved", "adapter.recordQuery",
 ];
 
 /// Every shape.
@@ -121,34 +122,38 @@ pub(crate) static SHAPES: &[Shape] = &[
     Shape::Object { first: 217, count: 3, min: 0 }, Shape::Object { first: 220, count: 3, min: 0 },
     Shape::Object { first: 223, count: 8, min: 0 }, Shape::ConstText(287), Shape::Text { min: 0, max: 65535 },
     Shape::Integer { min: -2147483648, max: 2147483647 }, Shape::ByType { first: 0, count: 2 },
-    Shape::Enum { first: 161, count: 28 }, Shape::Open { min: 0, max: 65535 },
+    Shape::Enum { first: 161, count: 30 }, Shape::Open { min: 0, max: 65535 },
     Shape::Object { first: 231, count: 4, min: 0 }, Shape::Text { min: 1, max: 100 }, Shape::Any,
     Shape::Object { first: 235, count: 2, min: 0 }, Shape::Object { first: 237, count: 3, min: 0 }, Shape::Null,
-    Shape::ByType { first: 2, count: 3 }, Shape::Integer { min: -32700, max: -32000 }, Shape::Code { prefix: 320 },
+    Shape::ByType { first: 2, count: 3 }, Shape::Integer { min: -32700, max: -32000 }, Shape::Code { prefix: 322 },
     Shape::Text { min: 0, max: 2000 }, Shape::Object { first: 240, count: 3, min: 0 },
     Shape::Object { first: 243, count: 3, min: 0 }, Shape::Object { first: 246, count: 3, min: 0 },
-    Shape::ByMember { name: 326, with: 138, without: 130 }, Shape::Prefixed { prefix: 327, min: 4, max: 190 },
+    Shape::ByMember { name: 328, with: 138, without: 130 }, Shape::Prefixed { prefix: 329, min: 4, max: 190 },
     Shape::Object { first: 249, count: 5, min: 0 }, Shape::Object { first: 254, count: 3, min: 0 },
     Shape::Object { first: 198, count: 1, min: 0 }, Shape::Integer { min: 1, max: 100 },
     Shape::Object { first: 257, count: 1, min: 0 }, Shape::Object { first: 258, count: 4, min: 0 },
     Shape::Object { first: 262, count: 3, min: 0 }, Shape::Object { first: 265, count: 4, min: 0 },
-    Shape::Enum { first: 189, count: 5 }, Shape::Object { first: 269, count: 5, min: 0 },
-    Shape::Object { first: 274, count: 4, min: 0 }, Shape::Object { first: 278, count: 4, min: 0 },
+    Shape::Enum { first: 191, count: 5 }, Shape::Object { first: 269, count: 5, min: 0 },
+    Shape::Object { first: 274, count: 4, min: 0 }, Shape::Enum { first: 196, count: 2 },
+    Shape::Integer { min: 1, max: 3600000 }, Shape::Integer { min: 0, max: 86400000 },
+    Shape::Object { first: 278, count: 9, min: 0 }, Shape::Object { first: 287, count: 4, min: 0 },
     Shape::Object { first: 249, count: 2, min: 0 }, Shape::Enum { first: 44, count: 3 },
-    Shape::Object { first: 282, count: 9, min: 0 }, Shape::Object { first: 291, count: 3, min: 0 },
-    Shape::Integer { min: 1, max: 1000 }, Shape::Object { first: 294, count: 2, min: 0 },
-    Shape::Object { first: 296, count: 3, min: 0 }, Shape::Object { first: 299, count: 5, min: 0 },
-    Shape::Enum { first: 44, count: 7 }, Shape::Object { first: 304, count: 8, min: 0 },
-    Shape::Object { first: 312, count: 2, min: 0 }, Shape::Object { first: 314, count: 13, min: 0 },
-    Shape::Object { first: 111, count: 2, min: 0 }, Shape::Object { first: 327, count: 3, min: 0 },
-    Shape::Object { first: 330, count: 2, min: 0 }, Shape::Object { first: 332, count: 3, min: 0 },
-    Shape::Open { min: 1, max: 32 }, Shape::Object { first: 335, count: 4, min: 0 },
-    Shape::Object { first: 133, count: 1, min: 0 }, Shape::Object { first: 339, count: 2, min: 0 },
-    Shape::ByType { first: 5, count: 2 }, Shape::Object { first: 341, count: 3, min: 0 },
-    Shape::Object { first: 344, count: 3, min: 1 }, Shape::Object { first: 347, count: 8, min: 0 },
-    Shape::Object { first: 355, count: 2, min: 0 }, Shape::Object { first: 357, count: 4, min: 0 },
-    Shape::Object { first: 361, count: 4, min: 0 }, Shape::Integer { min: 0, max: 600000 },
-    Shape::Object { first: 365, count: 4, min: 0 },
+    Shape::Object { first: 291, count: 9, min: 0 }, Shape::Object { first: 300, count: 3, min: 0 },
+    Shape::Integer { min: 1, max: 1000 }, Shape::Object { first: 303, count: 2, min: 0 },
+    Shape::Object { first: 305, count: 3, min: 0 }, Shape::Object { first: 308, count: 5, min: 0 },
+    Shape::Enum { first: 44, count: 7 }, Shape::Object { first: 313, count: 8, min: 0 },
+    Shape::Object { first: 321, count: 2, min: 0 }, Shape::Object { first: 323, count: 13, min: 0 },
+    Shape::Object { first: 111, count: 2, min: 0 }, Shape::Object { first: 336, count: 3, min: 0 },
+    Shape::Object { first: 339, count: 2, min: 0 }, Shape::Object { first: 341, count: 3, min: 0 },
+    Shape::Open { min: 1, max: 32 }, Shape::Object { first: 344, count: 4, min: 0 },
+    Shape::Object { first: 133, count: 1, min: 0 }, Shape::Object { first: 348, count: 2, min: 0 },
+    Shape::ByType { first: 5, count: 2 }, Shape::Object { first: 350, count: 3, min: 0 },
+    Shape::Object { first: 353, count: 3, min: 1 }, Shape::Object { first: 356, count: 8, min: 0 },
+    Shape::Object { first: 364, count: 2, min: 0 }, Shape::Object { first: 366, count: 4, min: 0 },
+    Shape::ByType { first: 7, count: 2 }, Shape::Object { first: 370, count: 2, min: 1 },
+    Shape::Object { first: 372, count: 4, min: 0 }, Shape::Object { first: 376, count: 4, min: 0 },
+    Shape::Integer { min: 0, max: 600000 }, Shape::Object { first: 380, count: 4, min: 0 },
+    Shape::Object { first: 384, count: 2, min: 0 },
 ];
 
 /// Members of objects: name, shape, whether required.
@@ -201,38 +206,43 @@ pub(crate) static MEMBERS: &[Member] = &[
     Member(122, 42, false), Member(279, 115, true), Member(280, 116, true), Member(122, 42, false),
     Member(281, 114, true), Member(282, 117, true), Member(283, 117, true), Member(40, 0, true),
     Member(284, 111, true), Member(41, 1, true), Member(135, 9, true), Member(51, 15, false), Member(285, 21, true),
-    Member(286, 118, true), Member(165, 21, true), Member(316, 120, true), Member(317, 123, true),
-    Member(155, 124, true), Member(318, 125, true), Member(155, 127, true), Member(319, 128, true),
-    Member(316, 120, true), Member(317, 123, true), Member(5, 129, true), Member(321, 134, true),
-    Member(322, 19, true), Member(122, 135, false), Member(323, 133, true), Member(324, 84, true),
-    Member(325, 136, true), Member(316, 120, true), Member(317, 132, true), Member(326, 137, true),
-    Member(134, 6, true), Member(41, 1, true), Member(328, 52, true), Member(329, 14, true), Member(330, 140, true),
-    Member(260, 104, true), Member(329, 14, true), Member(330, 140, true), Member(331, 144, false),
-    Member(134, 6, true), Member(41, 1, true), Member(329, 14, true), Member(330, 140, true), Member(257, 108, true),
-    Member(50, 13, false), Member(267, 107, false), Member(260, 104, true), Member(329, 14, true),
-    Member(268, 147, true), Member(330, 140, true), Member(260, 104, true), Member(5, 149, true),
-    Member(267, 107, false), Member(50, 45, true), Member(330, 140, true), Member(260, 104, true),
-    Member(329, 14, true), Member(267, 107, true), Member(330, 140, true), Member(134, 6, true), Member(41, 1, true),
-    Member(337, 14, false), Member(331, 144, false), Member(134, 6, true), Member(41, 1, true), Member(328, 52, true),
-    Member(146, 154, true), Member(121, 41, false), Member(122, 42, false), Member(338, 21, false),
-    Member(329, 14, true), Member(330, 140, true), Member(135, 9, true), Member(337, 14, false),
-    Member(331, 144, false), Member(331, 157, false), Member(330, 140, true), Member(339, 21, true),
-    Member(331, 157, false), Member(330, 140, true), Member(134, 6, true), Member(41, 1, true), Member(329, 14, true),
-    Member(96, 12, true), Member(330, 140, true), Member(134, 6, true), Member(41, 1, true), Member(146, 161, true),
-    Member(121, 41, false), Member(122, 42, false), Member(338, 21, false), Member(329, 14, true),
-    Member(330, 140, true), Member(340, 22, true), Member(330, 140, true), Member(40, 0, true), Member(184, 65, true),
-    Member(185, 14, true), Member(47, 10, true), Member(186, 66, true), Member(187, 9, true), Member(46, 9, true),
-    Member(188, 26, true), Member(189, 27, true), Member(190, 67, true), Member(77, 68, true), Member(54, 21, true),
-    Member(55, 21, false), Member(341, 164, true), Member(146, 165, true), Member(330, 140, true),
-    Member(342, 79, true), Member(330, 140, true), Member(184, 65, true), Member(343, 14, true),
-    Member(330, 140, true), Member(105, 9, true), Member(344, 169, true), Member(329, 14, true),
-    Member(330, 140, true), Member(105, 9, true), Member(47, 10, true), Member(345, 93, true), Member(346, 173, true),
-    Member(330, 140, true), Member(347, 5, false), Member(348, 14, false), Member(349, 5, false), Member(20, 5, true),
-    Member(21, 6, true), Member(23, 5, true), Member(94, 83, false), Member(344, 169, false), Member(350, 175, false),
-    Member(351, 5, false), Member(352, 5, false), Member(105, 176, true), Member(330, 140, true),
-    Member(353, 9, true), Member(354, 176, true), Member(329, 14, true), Member(330, 140, true), Member(105, 9, true),
-    Member(350, 175, true), Member(329, 14, true), Member(330, 140, true), Member(105, 9, true),
-    Member(337, 14, false), Member(331, 144, false), Member(355, 180, false),
+    Member(286, 118, true), Member(165, 21, true), Member(318, 120, true), Member(319, 123, true),
+    Member(155, 124, true), Member(320, 125, true), Member(155, 127, true), Member(321, 128, true),
+    Member(318, 120, true), Member(319, 123, true), Member(5, 129, true), Member(323, 134, true),
+    Member(324, 19, true), Member(122, 135, false), Member(325, 133, true), Member(326, 84, true),
+    Member(327, 136, true), Member(318, 120, true), Member(319, 132, true), Member(328, 137, true),
+    Member(134, 6, true), Member(41, 1, true), Member(330, 52, true), Member(331, 14, true), Member(332, 140, true),
+    Member(260, 104, true), Member(331, 14, true), Member(332, 140, true), Member(333, 144, false),
+    Member(134, 6, true), Member(41, 1, true), Member(331, 14, true), Member(332, 140, true), Member(257, 108, true),
+    Member(50, 13, false), Member(267, 107, false), Member(260, 104, true), Member(331, 14, true),
+    Member(268, 147, true), Member(332, 140, true), Member(260, 104, true), Member(5, 149, true),
+    Member(267, 107, false), Member(50, 45, true), Member(332, 140, true), Member(260, 104, true),
+    Member(331, 14, true), Member(267, 107, true), Member(332, 140, true), Member(341, 5, true),
+    Member(179, 52, true), Member(342, 152, true), Member(343, 34, true), Member(344, 153, true),
+    Member(345, 154, true), Member(346, 19, true), Member(347, 19, true), Member(332, 140, true),
+    Member(134, 6, true), Member(41, 1, true), Member(348, 14, false), Member(333, 144, false), Member(134, 6, true),
+    Member(41, 1, true), Member(330, 52, true), Member(146, 158, true), Member(121, 41, false),
+    Member(122, 42, false), Member(349, 21, false), Member(331, 14, true), Member(332, 140, true),
+    Member(135, 9, true), Member(348, 14, false), Member(333, 144, false), Member(333, 161, false),
+    Member(332, 140, true), Member(350, 21, true), Member(333, 161, false), Member(332, 140, true),
+    Member(134, 6, true), Member(41, 1, true), Member(331, 14, true), Member(96, 12, true), Member(332, 140, true),
+    Member(134, 6, true), Member(41, 1, true), Member(146, 165, true), Member(121, 41, false), Member(122, 42, false),
+    Member(349, 21, false), Member(331, 14, true), Member(332, 140, true), Member(351, 22, true),
+    Member(332, 140, true), Member(40, 0, true), Member(184, 65, true), Member(185, 14, true), Member(47, 10, true),
+    Member(186, 66, true), Member(187, 9, true), Member(46, 9, true), Member(188, 26, true), Member(189, 27, true),
+    Member(190, 67, true), Member(77, 68, true), Member(54, 21, true), Member(55, 21, false), Member(352, 168, true),
+    Member(146, 169, true), Member(332, 140, true), Member(353, 79, true), Member(332, 140, true),
+    Member(184, 65, true), Member(354, 14, true), Member(332, 140, true), Member(105, 9, true),
+    Member(355, 173, true), Member(331, 14, true), Member(332, 140, true), Member(105, 9, true), Member(47, 10, true),
+    Member(356, 93, true), Member(357, 177, true), Member(332, 140, true), Member(358, 5, false),
+    Member(359, 14, false), Member(360, 5, false), Member(20, 5, true), Member(21, 6, true), Member(23, 5, true),
+    Member(94, 83, false), Member(355, 173, false), Member(361, 179, false), Member(362, 5, false),
+    Member(363, 5, false), Member(105, 180, true), Member(332, 140, true), Member(364, 9, true),
+    Member(365, 180, true), Member(331, 14, true), Member(332, 140, true), Member(366, 19, false),
+    Member(367, 183, false), Member(105, 9, true), Member(368, 184, true), Member(331, 14, true),
+    Member(332, 140, true), Member(105, 9, true), Member(361, 179, true), Member(331, 14, true),
+    Member(332, 140, true), Member(105, 9, true), Member(348, 14, false), Member(333, 144, false),
+    Member(369, 187, false), Member(242, 5, true), Member(370, 49, false),
 ];
 
 /// Texts of enumerations.
@@ -244,7 +254,7 @@ pub(crate) static WORDS: &[u16] = &[
     199, 200, 201, 202, 203, 92, 204, 205, 206, 209, 60, 210, 211, 60, 212, 225, 226, 88, 89, 90, 91, 227, 228, 229,
     230, 231, 232, 238, 239, 240, 241, 248, 249, 250, 251, 252, 255, 251, 256, 270, 271, 272, 273, 92, 101, 274, 98,
     106, 109, 110, 111, 117, 118, 276, 277, 278, 288, 289, 290, 291, 292, 293, 294, 295, 296, 297, 298, 299, 300, 301,
-    302, 303, 304, 305, 306, 307, 308, 309, 310, 311, 312, 313, 314, 315, 332, 333, 334, 335, 336,
+    302, 303, 304, 305, 306, 307, 308, 309, 310, 311, 312, 313, 314, 315, 316, 317, 334, 335, 336, 337, 338, 339, 340,
 ];
 
 /// Cases of tagged objects: tag, shape.
@@ -254,15 +264,15 @@ pub(crate) static CASES: &[(u16, u16)] = &[
 
 /// Alternatives.
 pub(crate) static ALTERNATIVES: &[u16] = &[
-    121, 122, 121, 122, 131, 14, 131,
+    121, 122, 121, 122, 131, 14, 131, 21, 131,
 ];
 
 /// Methods: name, shape of the params.
 pub(crate) static PARAMS: &[(u16, u16)] = &[
-    (288, 141), (289, 142), (290, 143), (356, 145), (291, 146), (292, 148), (357, 150), (293, 151), (294, 152),
-    (295, 153), (296, 155), (297, 146), (298, 156), (299, 158), (300, 159), (301, 160), (302, 153), (303, 162),
-    (304, 163), (305, 166), (306, 167), (307, 168), (308, 170), (309, 171), (310, 172), (311, 174), (312, 177),
-    (313, 178), (314, 179), (315, 181),
+    (288, 141), (289, 142), (290, 143), (371, 145), (291, 146), (292, 148), (372, 150), (293, 151), (294, 155),
+    (295, 156), (296, 157), (297, 159), (298, 146), (299, 160), (300, 162), (301, 163), (302, 164), (303, 157),
+    (304, 166), (305, 167), (306, 170), (307, 171), (308, 172), (309, 174), (310, 175), (311, 176), (312, 178),
+    (313, 181), (314, 182), (315, 185), (316, 186), (317, 188),
 ];
 
 /// A whole document of kind `envelope`.
@@ -302,12 +312,14 @@ pub const FRESHNESS: ShapeId = ShapeId(15);
 /// The shared definition `receipt`.
 pub const RECEIPT: ShapeId = ShapeId(107);
 /// The shared definition `grantDraft`.
-pub const GRANT_DRAFT: ShapeId = ShapeId(164);
+pub const GRANT_DRAFT: ShapeId = ShapeId(168);
 /// The shared definition `adapterRef`.
-pub const ADAPTER_REF: ShapeId = ShapeId(169);
+pub const ADAPTER_REF: ShapeId = ShapeId(173);
+/// The shared definition `profileRef`.
+pub const PROFILE_REF: ShapeId = ShapeId(189);
 /// The shared definition `runtime`.
-pub const RUNTIME: ShapeId = ShapeId(175);
+pub const RUNTIME: ShapeId = ShapeId(179);
 /// The shared definition `taskInput`.
-pub const TASK_INPUT: ShapeId = ShapeId(176);
+pub const TASK_INPUT: ShapeId = ShapeId(180);
 /// The shared definition `reconciliation`.
 pub const RECONCILIATION: ShapeId = ShapeId(147);

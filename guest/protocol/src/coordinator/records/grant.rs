@@ -29,6 +29,8 @@ pub(crate) struct Grant {
     pub intents: Vec<String>,
     /// `allowedDeliveryModes`.
     pub modes: Vec<String>,
+    /// The digest of the draft without createdAt.
+    pub draft: String,
     /// Who granted: `kind:id`.
     pub issuer: String,
     /// When it ends.
@@ -48,6 +50,11 @@ impl Grant {
     /// The row of a grant of an issuer.
     pub fn id(tenant: &str, grant_id: &str, issuer: &str) -> String {
         keys::key(&[tenant, grant_id, issuer])
+    }
+
+    /// The grant with this row id.
+    pub fn find_row(id: &str) -> Query {
+        keys::row(COLLECTION, id)
     }
 
     /// The current grants from one incarnation to another.
@@ -81,6 +88,7 @@ impl Grant {
             target: Party::read(value.member("target")?)?,
             intents: words("intents")?,
             modes: words("modes")?,
+            draft: value.text("draft")?.into(),
             issuer: value.text("issuer")?.into(),
             expires: value.maybe_int("expires"),
             revoked: value.maybe_int("revoked"),
@@ -110,6 +118,7 @@ impl Grant {
         self.target.put(&mut w, "target");
         words(&mut w, "intents", &self.intents);
         words(&mut w, "modes", &self.modes);
+        w.member_str("draft", &self.draft);
         w.member_str("issuer", &self.issuer);
         put_int(&mut w, "expires", self.expires);
         put_int(&mut w, "revoked", self.revoked);
@@ -123,8 +132,18 @@ impl Grant {
         if self.superseded {
             return Vec::new();
         }
-        let Self { source, target, relationship, .. } = self;
-        let parts = [
+        let key = Self::route(tenant, &self.relationship, &self.source, &self.target);
+        vec![Entry { index: "route".into(), key }]
+    }
+
+    /// The one current grant of a relationship from one party to another.
+    pub fn find_current(tenant: &str, relationship: &str, source: &Party, target: &Party) -> Query {
+        let start = Self::route(tenant, relationship, source, target);
+        Query { collection: COLLECTION.into(), index: "route".into(), start, end: None, reverse: false, limit: 1 }
+    }
+
+    fn route(tenant: &str, relationship: &str, source: &Party, target: &Party) -> String {
+        keys::key(&[
             tenant,
             &target.incarnation,
             &source.incarnation,
@@ -133,7 +152,6 @@ impl Grant {
             &target.task,
             &source.owner,
             &target.owner,
-        ];
-        vec![Entry { index: "route".into(), key: keys::key(&parts) }]
+        ])
     }
 }

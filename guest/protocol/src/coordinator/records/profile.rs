@@ -2,7 +2,7 @@
 
 use super::{Flow, Row, parse};
 use crate::coordinator::{Query, Stored, fields::Fields, keys};
-use crate::json::Writer;
+use crate::json::{Value, Writer};
 use alloc::{string::String, vec::Vec};
 
 /// The collection.
@@ -47,14 +47,25 @@ impl Profile {
     pub(crate) fn read(row: &Stored) -> Flow<Row<Self>> {
         let tree = parse(&row.body)?;
         let value = tree.root();
+        let record = Self::from_value(value, value.text("name")?, value.flag("hosted"))?;
+        Ok(Row { id: row.id.clone(), revision: row.revision, record })
+    }
+
+    /// As `adapters.declare` names it.
+    pub fn from_params(params: Value<'_>) -> Flow<Self> {
+        Self::from_value(params, params.text("profile")?, params.text("executor")? == "host")
+    }
+
+    /// What the params of a declaration and the stored text have in common.
+    fn from_value(value: Value<'_>, name: &str, hosted: bool) -> Flow<Self> {
         let capabilities = value.member("capabilities")?;
         let words = |name: &str| -> Flow<Vec<String>> {
             Ok(capabilities.member(name)?.items().filter_map(|item| item.as_str()).map(Into::into).collect())
         };
-        let record = Self {
-            name: value.text("name")?.into(),
+        Ok(Self {
+            name: name.into(),
             digest: value.text("digest")?.into(),
-            hosted: value.flag("hosted"),
+            hosted,
             capabilities: capabilities.raw().into(),
             intents: words("intents")?,
             modes: words("deliveryModes")?,
@@ -62,8 +73,7 @@ impl Profile {
             settle_ms: value.int("settleMs")?,
             can_query: value.flag("canQuery"),
             absent_final: value.flag("absentFinal"),
-        };
-        Ok(Row { id: row.id.clone(), revision: row.revision, record })
+        })
     }
 
     /// The stored text.

@@ -2,6 +2,7 @@
 
 use super::{Flow, Party, Row, parse, put_int, put_raw, put_text};
 use crate::coordinator::{Entry, Query, Stored, fields::Fields, keys};
+use crate::digest::sha256_text;
 use crate::json::{Value, Writer};
 use alloc::{string::String, vec, vec::Vec};
 
@@ -33,6 +34,8 @@ pub(crate) struct Task {
     pub mute: bool,
     /// Nothing urgent is taken before this time.
     pub quiet_until: Option<i64>,
+    /// The digest of what was registered.
+    pub registered: String,
     /// The task's own revision, from 0.
     pub revision: i64,
     /// When it was retired.
@@ -50,6 +53,11 @@ impl Task {
         keys::under(COLLECTION, "", &[tenant, incarnation], 8)
     }
 
+    /// The incarnation with this id in an owner's scope, live or not.
+    pub fn find_own(tenant: &str, owner: &str, incarnation: &str) -> Query {
+        keys::under(COLLECTION, "own", &[tenant, owner, incarnation], 1)
+    }
+
     /// The live incarnation of a task of an owner.
     pub fn find_live(tenant: &str, owner: &str, task: &str) -> Query {
         keys::under(COLLECTION, "live", &[tenant, owner, task], 1)
@@ -58,6 +66,52 @@ impl Task {
     /// Whether it is not retired.
     pub fn live(&self) -> bool {
         self.retired_at.is_none()
+    }
+
+    /// An incarnation as a wire TaskInput registers it for `owner`.
+    pub fn from_input(input: Value<'_>, owner: String) -> Flow<Self> {
+        let mut task = Self {
+            party: Party {
+                task: input.text("taskId")?.into(),
+                incarnation: input.text("incarnationId")?.into(),
+                owner,
+            },
+            harness: input.text("harness")?.into(),
+            agent: input.maybe_text("agentId"),
+            role: input.maybe_text("role"),
+            state: input.maybe_text("state").unwrap_or_else(|| "idle".into()),
+            adapter_ref: input.maybe_raw("adapterRef"),
+            run: None,
+            objective: None,
+            checkpoint: None,
+            mute: false,
+            quiet_until: None,
+            registered: String::new(),
+            revision: 0,
+            retired_at: None,
+        };
+        if let Some(runtime) = input.get("runtime") {
+            task.take_runtime(runtime);
+        }
+        task.registered = task.content(input);
+        Ok(task)
+    }
+
+    /// The digest of the canonical form of a registration, with the default state where it names none.
+    fn content(&self, input: Value<'_>) -> String {
+        let canonical = |name: &str| input.get(name).map(|value| value.canonical());
+        let mut w = Writer::new();
+        w.begin_object();
+        put_raw(&mut w, "adapterRef", canonical("adapterRef").as_deref());
+        put_text(&mut w, "agentId", self.agent.as_deref());
+        w.member_str("harness", &self.harness);
+        w.member_str("incarnationId", &self.party.incarnation);
+        put_text(&mut w, "role", self.role.as_deref());
+        put_raw(&mut w, "runtime", canonical("runtime").as_deref());
+        w.member_str("state", &self.state);
+        w.member_str("taskId", &self.party.task);
+        w.end_object();
+        sha256_text(w.finish().as_bytes())
     }
 
     pub(crate) fn read(row: &Stored) -> Flow<Row<Self>> {
@@ -75,6 +129,7 @@ impl Task {
             checkpoint: value.maybe_text("checkpoint"),
             mute: value.flag("mute"),
             quiet_until: value.maybe_int("quietUntil"),
+            registered: value.text("registered")?.into(),
             revision: value.int("revision")?,
             retired_at: value.maybe_int("retiredAt"),
         };
@@ -98,19 +153,21 @@ impl Task {
         put_text(&mut w, "checkpoint", self.checkpoint.as_deref());
         w.member_bool("mute", self.mute);
         put_int(&mut w, "quietUntil", self.quiet_until);
+        w.member_str("registered", &self.registered);
         w.member_int("revision", self.revision);
         put_int(&mut w, "retiredAt", self.retired_at);
         w.end_object();
         w.finish()
     }
 
-    /// The index keys: only a live incarnation is found by its task.
+    /// The index keys: every incarnation is found by its id in its owner's scope, only a live one by its task.
     pub fn entries(&self, tenant: &str) -> Vec<Entry> {
-        if !self.live() {
-            return Vec::new();
+        let Party { task, incarnation, owner } = &self.party;
+        let mut entries = vec![Entry { index: "own".into(), key: keys::key(&[tenant, owner, incarnation, task]) }];
+        if self.live() {
+            entries.push(Entry { index: "live".into(), key: keys::key(&[tenant, owner, task, incarnation]) });
         }
-        let key = keys::key(&[tenant, &self.party.owner, &self.party.task, &self.party.incarnation]);
-        vec![Entry { index: "live".into(), key }]
+        entries
     }
 
     /// Takes the runtime members of a wire `runtime` object; members that are absent keep their value.

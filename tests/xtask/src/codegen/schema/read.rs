@@ -117,6 +117,10 @@ impl Reader {
                     if kind.text() != Some("integer") {
                         one.remove("minimum");
                     }
+                    if kind.text() != Some("string") {
+                        one.remove("format");
+                        one.remove("pattern");
+                    }
                     alternatives.push(self.schema(file, &one)?);
                 }
                 Ok(Node::ByType(alternatives))

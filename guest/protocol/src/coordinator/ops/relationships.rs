@@ -1,0 +1,193 @@
+//! `relationships.grant`: what one task may send to another, and who said so.
+
+use crate::coordinator::audit::{Event, detail};
+use crate::coordinator::context::{Context, Flow, Stop};
+use crate::coordinator::fields::Fields;
+use crate::coordinator::records::{
+    Row,
+    boxes::Box,
+    grant::{self, Grant},
+    put_raw,
+    task::Task,
+};
+use crate::coordinator::scene::not_visible;
+use crate::coordinator::{PrincipalKind, Query};
+use crate::digest::sha256_text;
+use crate::documents::{Document, Kind, grant::integrity_digest};
+use crate::generated::limits;
+use crate::json::{self, Value, Writer};
+use crate::rules::{check, check_at};
+use crate::{Error, Rule, time};
+use alloc::{format, string::String, vec::Vec};
+
+/// `relationships.grant`: completes the draft, checks it as an effective grant, and makes it the current one of its
+/// route. The same draft again answers with the grant as it stands.
+pub(crate) fn grant(cx: &mut Context<'_>) -> Flow<String> {
+    cx.control_plane()?;
+    let (draft, decision) = (cx.params.member("grant")?, cx.params.member("decision")?);
+    check_at(Rule::GA5, decision.get("proposalId").is_none(), || "/decision/proposalId".into())?;
+    let id = Grant::id(cx.tenant(), draft.text("grantId")?, &cx.owner_scope());
+    cx.hint(&Grant::find_row(&id));
+    let (source, target) = ends(cx, draft)?;
+    let replayed = cx.replayed()?;
+    if let Some(known) = granted(cx, &id, draft)? {
+        if !replayed {
+            cx.resource = Some((known.id.clone(), known.record.version));
+        }
+        return Ok(known.record.document);
+    }
+    check(Rule::OP4, source.record.live() && target.record.live())?;
+    let grant = effective(cx, draft, &source.record, &target.record)?;
+    let route = Grant::find_current(cx.tenant(), &grant.relationship, &grant.source, &grant.target);
+    cx.fetch(&[&route, &Box::find(&source.id), &Box::find(&target.id)])?;
+    supersede(cx, &route, grant.version)?;
+    let mut streams = (cx.load_box(&source.id)?, cx.load_box(&target.id)?);
+    let told = detail(&[
+        ("decisionId", decision.text("decisionId")?),
+        ("grantDigest", &json::parse(&grant.document)?.digest()),
+        ("grantId", &grant.grant_id),
+    ]);
+    record(cx, (&mut streams.0, &mut streams.1), &grant, "relationship-granted", told)?;
+    cx.write(grant::COLLECTION, &id, 0, grant.text(), grant.entries(cx.tenant()));
+    cx.resource = Some((id, grant.version));
+    Ok(grant.document)
+}
+
+/// Both ends, from the caller's own scope or, for a policy, without doubt.
+fn ends(cx: &mut Context<'_>, draft: Value<'_>) -> Flow<(Row<Task>, Row<Task>)> {
+    // Ask for both at once.
+    let (source, target) = (end(cx, draft, "source"), end(cx, draft, "target"));
+    Ok((source?, target?))
+}
+
+fn end(cx: &mut Context<'_>, draft: Value<'_>, name: &str) -> Flow<Row<Task>> {
+    let reference = draft.member(name)?;
+    let (task, incarnation) = (reference.text("taskId")?, reference.text("incarnationId")?);
+    if let Some(id) = cx.own_row(task, incarnation) {
+        cx.hint(&Box::find(&id));
+    }
+    match cx.own_task(task, incarnation) {
+        Err(Stop::Refuse(_)) => Err(check(Rule::GA1, false).map_or_else(Into::into, |()| not_visible())),
+        other => other,
+    }
+}
+
+/// The grant that this issuer issued under the same id: then from the same draft.
+fn granted(cx: &mut Context<'_>, id: &str, draft: Value<'_>) -> Flow<Option<Row<Grant>>> {
+    let Some(row) = cx.lookup(grant::COLLECTION, id)? else { return Ok(None) };
+    let known = Grant::read(row)?;
+    check(Rule::GA2, known.record.draft == draft_digest(draft))?;
+    Ok(Some(known))
+}
+
+/// The digest of the canonical draft without createdAt.
+fn draft_digest(draft: Value<'_>) -> String {
+    let mut members: Vec<_> = draft.members().filter(|(name, _)| *name != "createdAt").collect();
+    members.sort_unstable_by_key(|(name, _)| *name);
+    let mut w = Writer::new();
+    w.begin_object();
+    for (name, value) in members {
+        w.member_raw(name, &value.canonical());
+    }
+    w.end_object();
+    sha256_text(w.finish().as_bytes())
+}
+
+/// The effective grant of a draft, checked as a document.
+fn effective(cx: &Context<'_>, draft: Value<'_>, source: &Task, target: &Task) -> Flow<Grant> {
+    let unsealed = document(cx, draft, None)?;
+    let digest = integrity_digest(json::parse(&unsealed)?.root());
+    let text = document(cx, draft, Some(&digest))?;
+    let tree = json::parse_document(&text)?;
+    let within = |error: Error| Error { pointer: format!("/grant{}", error.pointer), ..error };
+    Document::from_value(Kind::Grant, tree.root()).map_err(within)?;
+    let expires = draft.maybe_text("expiresAt").map(|text| time::parse(&text)).transpose()?;
+    let latest = cx.now.saturating_add(limits::GRANT_LIFETIME_MS_MAX);
+    check_at(Rule::GA4, expires.is_none_or(|end| end <= latest), || "/grant/expiresAt".into())?;
+    let words = |name: &str| -> Flow<Vec<String>> {
+        Ok(draft.member(name)?.items().filter_map(|item| item.as_str()).map(Into::into).collect())
+    };
+    Ok(Grant {
+        grant_id: draft.text("grantId")?.into(),
+        version: draft.int("grantVersion")?,
+        relationship: draft.text("relationshipId")?.into(),
+        kind: draft.text("relationshipType")?.into(),
+        source: source.party.clone(),
+        target: target.party.clone(),
+        intents: words("allowedIntents")?,
+        modes: words("allowedDeliveryModes")?,
+        draft: draft_digest(draft),
+        issuer: cx.owner_scope(),
+        expires,
+        revoked: None,
+        superseded: false,
+        document: text,
+    })
+}
+
+/// The text of the effective grant: the draft, stamped with who decided and when. Without a digest it is not sealed.
+fn document(cx: &Context<'_>, draft: Value<'_>, digest: Option<&str>) -> Flow<String> {
+    let now = time::format(cx.now);
+    let mut w = Writer::new();
+    w.begin_object();
+    for (name, value) in draft.members().filter(|(name, _)| !matches!(*name, "createdAt" | "expiresAt")) {
+        w.member_raw(name, value.raw());
+    }
+    w.key("grantedBy");
+    actor(cx, &mut w);
+    w.key("authorization");
+    w.begin_object();
+    let policy = cx.principal.kind == PrincipalKind::Policy;
+    w.member_str("authority", if policy { "policy" } else { "owner" });
+    w.member_str("authenticationId", &cx.principal.authentication);
+    w.member_str("decisionId", cx.params.member("decision")?.text("decisionId")?);
+    w.member_str("decidedAt", &now);
+    w.key("principal");
+    actor(cx, &mut w);
+    if let Some(digest) = digest {
+        w.key("integrity");
+        w.begin_object();
+        w.member_str("algorithm", "sha-256");
+        w.member_str("digest", digest);
+        w.end_object();
+    }
+    w.end_object();
+    w.member_str("createdAt", &now);
+    put_raw(&mut w, "expiresAt", draft.maybe_raw("expiresAt").as_deref());
+    w.end_object();
+    Ok(w.finish())
+}
+
+/// The caller as an actor of the wire.
+fn actor(cx: &Context<'_>, w: &mut Writer) {
+    w.begin_object();
+    w.member_str("actorType", cx.principal.kind.name());
+    w.member_str("actorId", &cx.principal.id);
+    w.end_object();
+}
+
+/// The grant that stood on the route stands no more.
+fn supersede(cx: &mut Context<'_>, route: &Query, version: i64) -> Flow<()> {
+    let Some(row) = cx.one(route)? else { return Ok(()) };
+    let Row { id, revision, record: mut old } = Grant::read(row)?;
+    check_at(Rule::GA3, version > old.version, || "/grant/grantVersion".into())?;
+    old.superseded = true;
+    cx.write(grant::COLLECTION, &id, revision, old.text(), old.entries(cx.tenant()));
+    Ok(())
+}
+
+/// Adds an event about a grant to the streams of both ends.
+fn record(
+    cx: &mut Context<'_>,
+    (source, target): (&mut Row<Box>, &mut Row<Box>),
+    grant: &Grant,
+    kind: &str,
+    told: String,
+) -> Flow<()> {
+    let event =
+        Event { kind, relationship: &grant.relationship, revision: grant.version, detail: told, ..Event::default() };
+    cx.record(&mut [source, target], &event)?;
+    cx.save_box(source);
+    cx.save_box(target);
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! `tasks.register`, `tasks.get`, `tasks.attach`: who is there, in whose scope.
+
+use crate::coordinator::PrincipalKind;
+use crate::coordinator::audit::{Event, detail};
+use crate::coordinator::context::{Context, Flow};
+use crate::coordinator::fields::Fields;
+use crate::coordinator::records::{
+    Row,
+    boxes::Box,
+    task::{self, Task},
+};
+use crate::documents::shape;
+use crate::generated::shapes;
+use crate::json::{Value, Writer};
+use crate::rules::{check, check_at};
+use crate::{Code, Error, Rule};
+use alloc::string::String;
+
+/// `tasks.register`: a new live incarnation in the caller's scope, revision 0. Registering the same again answers with
+/// what stands there now, marked as a replay.
+pub(crate) fn register(cx: &mut Context<'_>) -> Flow<String> {
+    cx.control_plane()?;
+    let input = cx.params.member("task")?;
+    adapter_reference(input.get("adapterRef"))?;
+    let task = Task::from_input(input, cx.owner_scope())?;
+    let (tenant, party) = (cx.tenant(), &task.party);
+    let id = party.key(tenant);
+    let live = Task::find_live(tenant, &party.owner, &party.task);
+    cx.fetch(&[&Task::find_own(tenant, &party.owner, &party.incarnation), &live, &Box::find(&id)])?;
+    let replayed = cx.replayed()?;
+    if let Some(known) = registered(cx, &task)? {
+        if !replayed {
+            cx.resource = Some((known.id.clone(), known.record.revision));
+        }
+        return Ok(registration(&known.record, true));
+    }
+    check(Rule::TK4, cx.one(&live)?.is_none())?;
+    let stream = cx.load_box(&id)?;
+    let told = detail(&[("registrationDigest", &task.registered), ("state", &task.state)]);
+    save(cx, Row { id, revision: 0, record: task.clone() }, stream, "task-registered", told)?;
+    Ok(registration(&task, false))
+}
+
+/// The incarnation with this id in the owner's scope, if there is one: then it is the same.
+pub(super) fn registered(cx: &mut Context<'_>, task: &Task) -> Flow<Option<Row<Task>>> {
+    let query = Task::find_own(cx.tenant(), &task.party.owner, &task.party.incarnation);
+    let Some(row) = cx.one(&query)? else { return Ok(None) };
+    let known = Task::read(row)?;
+    check(Rule::TK2, known.record.party == task.party)?;
+    check(Rule::TK3, known.record.registered == task.registered)?;
+    Ok(Some(known))
+}
+
+fn registration(task: &Task, replay: bool) -> String {
+    let mut w = Writer::new();
+    w.begin_object();
+    w.member_bool("replay", replay);
+    task.view(&mut w);
+    w.end_object();
+    w.finish()
+}
+
+/// Rule TK-1.
+pub(super) fn adapter_reference(reference: Option<Value<'_>>) -> Result<(), Error> {
+    let Some(reference) = reference else { return Ok(()) };
+    let fits = shape::check_value(shapes::PROFILE_REF, reference, Code::ParamsInvalid).is_ok();
+    check_at(Rule::TK1, fits, || reference.pointer())
+}
+
+/// `tasks.get`: for the task itself, its owner, policies and the operator.
+pub(crate) fn get(cx: &mut Context<'_>) -> Flow<String> {
+    let reference = cx.params.member("task")?;
+    let row = cx.own_task(reference.text("taskId")?, reference.text("incarnationId")?)?;
+    check(Rule::OP4, cx.principal.kind != PrincipalKind::Task || row.record.live())?;
+    Ok(view(&row.record))
+}
+
+/// The answer of `tasks.get` and of every change.
+pub(super) fn view(task: &Task) -> String {
+    let mut w = Writer::new();
+    w.begin_object();
+    task.view(&mut w);
+    w.end_object();
+    w.finish()
+}
+
+/// The task that the params name in `member` and its stream, for somebody who may change it.
+pub(super) fn changeable(cx: &mut Context<'_>, member: &str) -> Flow<(Row<Task>, Row<Box>)> {
+    let kind = cx.principal.kind;
+    check(Rule::TK5, !matches!(kind, PrincipalKind::Operator | PrincipalKind::Host))?;
+    let reference = cx.params.member(member)?;
+    let (task, incarnation) = (reference.text("taskId")?, reference.text("incarnationId")?);
+    if let Some(id) = cx.own_row(task, incarnation) {
+        cx.hint(&Box::find(&id));
+    }
+    let row = cx.own_task(task, incarnation)?;
+    let stream = cx.load_box(&row.id)?;
+    Ok((row, stream))
+}
+
+/// The task is live, and the caller knows it as it is.
+pub(super) fn current(cx: &Context<'_>, task: &Task) -> Flow<()> {
+    check(Rule::OP4, task.live())?;
+    Ok(check(Rule::OP7, cx.params.int("expectedRevision")? == task.revision)?)
+}
+
+/// `tasks.attach`: binds an adapter profile and a session.
+pub(crate) fn attach(cx: &mut Context<'_>) -> Flow<String> {
+    let reference = cx.params.member("adapterRef")?;
+    adapter_reference(Some(reference))?;
+    let (mut row, stream) = changeable(cx, "task")?;
+    if cx.replayed()? {
+        return Ok(view(&row.record));
+    }
+    current(cx, &row.record)?;
+    row.record.adapter_ref = Some(reference.raw().into());
+    let told = detail(&[("adapterRefDigest", &reference.digest())]);
+    change(cx, row, stream, "task-attached", told)
+}
+
+/// Commits a change of a task: next revision, audit, answer.
+pub(super) fn change(
+    cx: &mut Context<'_>,
+    mut row: Row<Task>,
+    stream: Row<Box>,
+    kind: &str,
+    told: String,
+) -> Flow<String> {
+    row.record.revision = row.record.revision.saturating_add(1);
+    let answer = view(&row.record);
+    save(cx, row, stream, kind, told)?;
+    Ok(answer)
+}
+
+/// Writes a task and its stream with one more event.
+fn save(cx: &mut Context<'_>, row: Row<Task>, mut stream: Row<Box>, kind: &str, told: String) -> Flow<()> {
+    let Row { id, revision, record: task } = row;
+    cx.record(&mut [&mut stream], &Event { kind, revision: task.revision, detail: told, ..Event::default() })?;
+    cx.save_box(&stream);
+    cx.write(task::COLLECTION, &id, revision, task.text(), task.entries(cx.tenant()));
+    cx.resource = Some((id, task.revision));
+    Ok(())
+}
