@@ -71,31 +71,29 @@ unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
 }
 
 unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, out: Pointer, amount: c_int, offset: i64) -> c_int {
+    // SAFETY: see `parts`.
+    let (this, _) = unsafe { parts(file) };
+    let Some(image) = &this.image else { return forward!(file, xRead, out, amount, offset) };
+    let image = image.lock().expect("no panic holds it");
     // SAFETY: SQLite gives `amount` bytes at `out`.
-    unsafe {
-        let (this, _) = parts(file);
-        let Some(image) = &this.image else { return forward!(file, xRead, out, amount, offset) };
-        let image = image.lock().expect("no panic holds it");
-        let out = std::slice::from_raw_parts_mut(out.cast::<u8>(), usize::try_from(amount).expect("an amount"));
-        let start = usize::try_from(offset).expect("an offset").min(image.content.len());
-        let end = (start + out.len()).min(image.content.len());
-        let have = end - start;
-        out[..have].copy_from_slice(&image.content[start..end]);
-        out[have..].fill(0);
-        if have == out.len() { ffi::SQLITE_OK } else { ffi::SQLITE_IOERR_SHORT_READ }
-    }
+    let out = unsafe { std::slice::from_raw_parts_mut(out.cast::<u8>(), usize::try_from(amount).expect("an amount")) };
+    let start = usize::try_from(offset).expect("an offset").min(image.content.len());
+    let end = (start + out.len()).min(image.content.len());
+    let have = end - start;
+    out[..have].copy_from_slice(&image.content[start..end]);
+    out[have..].fill(0);
+    if have == out.len() { ffi::SQLITE_OK } else { ffi::SQLITE_IOERR_SHORT_READ }
 }
 
 unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, data: *const c_void, amount: c_int, offset: i64) -> c_int {
     count_write();
+    // SAFETY: see `parts`.
+    let (this, _) = unsafe { parts(file) };
+    let Some(image) = &this.image else { return forward!(file, xWrite, data, amount, offset) };
     // SAFETY: SQLite gives `amount` bytes at `data`.
-    unsafe {
-        let (this, _) = parts(file);
-        let Some(image) = &this.image else { return forward!(file, xWrite, data, amount, offset) };
-        let data = std::slice::from_raw_parts(data.cast::<u8>(), usize::try_from(amount).expect("an amount"));
-        image.lock().expect("no panic holds it").write(data, usize::try_from(offset).expect("an offset"));
-        ffi::SQLITE_OK
-    }
+    let data = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), usize::try_from(amount).expect("an amount")) };
+    image.lock().expect("no panic holds it").write(data, usize::try_from(offset).expect("an offset"));
+    ffi::SQLITE_OK
 }
 
 unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, size: i64) -> c_int {
@@ -121,13 +119,13 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
 }
 
 unsafe extern "C" fn file_size(file: *mut ffi::sqlite3_file, out: *mut i64) -> c_int {
-    // SAFETY: see `parts`; SQLite gives room for the size.
-    unsafe {
-        let (this, _) = parts(file);
-        let Some(image) = &this.image else { return forward!(file, xFileSize, out) };
-        *out = i64::try_from(image.lock().expect("no panic holds it").content.len()).expect("a size");
-        ffi::SQLITE_OK
-    }
+    // SAFETY: see `parts`.
+    let (this, _) = unsafe { parts(file) };
+    let Some(image) = &this.image else { return forward!(file, xFileSize, out) };
+    let size = i64::try_from(image.lock().expect("no panic holds it").content.len()).expect("a size");
+    // SAFETY: SQLite gives room for the size.
+    unsafe { *out = size };
+    ffi::SQLITE_OK
 }
 
 unsafe extern "C" fn lock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
