@@ -80,10 +80,10 @@ pub(crate) struct Context<'a> {
     keyed: Option<Keyed>,
 }
 
-/// The idempotency key of this call: where its use is stored, and the digest of the params.
+/// The idempotency key of this call: where its use is stored, and the digest of the content once it was needed.
 struct Keyed {
     id: String,
-    digest: String,
+    digest: Option<String>,
 }
 
 impl<'a> Context<'a> {
@@ -123,30 +123,41 @@ impl<'a> Context<'a> {
         let worker = self.principal.worker.as_deref().filter(|_| by_worker).unwrap_or("");
         let parts = [self.scope().as_str(), self.request.operation.as_str(), worker, key].join("\u{0}");
         let id = keys::key(&[self.tenant(), &hex(&sha256(parts.as_bytes()))]);
-        self.keyed = Some(Keyed { id, digest: self.params.digest() });
+        self.keyed = Some(Keyed { id, digest: None });
         Ok(())
+    }
+
+    /// Takes the digest of a document for that of the params, where they hold nothing else beside the key: it is
+    /// needed anyway, and means the same.
+    pub fn content_digest(&mut self, digest: &str) {
+        if let Some(keyed) = &mut self.keyed {
+            keyed.digest = Some(digest.into());
+        }
+    }
+
+    /// The digest that the use of the key is compared by.
+    fn digest_of(&self, keyed: &Keyed) -> String {
+        keyed.digest.clone().unwrap_or_else(|| self.params.digest())
     }
 
     /// Whether this call was made before with the same content. To be asked after authorisation, so that a replay
     /// passes today's.
     pub fn replayed(&mut self) -> Flow<bool> {
-        let Some(Keyed { id, digest }) = &self.keyed else { return Ok(false) };
-        let (query, digest) = (Replay::find(id), digest.clone());
+        let Some(keyed) = &self.keyed else { return Ok(false) };
+        let query = Replay::find(&keyed.id);
         let Some(row) = self.one(&query)? else { return Ok(false) };
-        rules::check(Rule::OP6, Replay::read(row)?.digest == digest)?;
+        let digest = self.keyed.as_ref().map(|keyed| self.digest_of(keyed));
+        rules::check(Rule::OP6, Some(Replay::read(row)?.digest) == digest)?;
         self.replay = true;
         Ok(true)
     }
 
     /// Stores the use of the idempotency key.
     pub fn close_key(&mut self) {
-        let Some(Keyed { id, digest }) = self.keyed.take() else { return };
-        if self.replay {
-            return;
-        }
+        let Some(keyed) = self.keyed.take().filter(|_| !self.replay) else { return };
         let (resource, revision) = self.resource.take().unwrap_or_default();
-        let text = Replay { digest, resource, revision }.text();
-        self.write(replay::COLLECTION, &id, 0, text, Vec::new());
+        let text = Replay { digest: self.digest_of(&keyed), resource, revision }.text();
+        self.write(replay::COLLECTION, &keyed.id, 0, text, Vec::new());
     }
 
     /// The tenant of the caller.

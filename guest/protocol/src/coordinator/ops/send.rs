@@ -26,7 +26,7 @@ use alloc::{string::String, vec::Vec};
 /// The members of an envelope that the operation works with.
 struct Envelope<'a> {
     text: &'a str,
-    digest: String,
+    digest: &'a str,
     message: &'a str,
     intent: &'a str,
     mode: &'a str,
@@ -44,9 +44,12 @@ struct Envelope<'a> {
 /// `messages.send`.
 pub(crate) fn send(cx: &mut Context<'_>) -> Flow<String> {
     let document = cx.shaped.document(Kind::Envelope, "envelope")?.ok_or_else(|| damaged("envelope"))?;
-    let envelope = read(&document)?;
+    let mut envelope = read(&document)?;
     author(cx, &envelope)?;
     prefetch(cx, &envelope)?;
+    // Only when the facts are there: the digest is the dearest part of a round.
+    envelope.digest = document.digest();
+    cx.content_digest(envelope.digest);
     let sender = cx.own_task(envelope.source.0, envelope.source.1)?;
     if let Some(known) = known(cx, &envelope, &sender.record.party)? {
         return Ok(known);
@@ -70,19 +73,19 @@ pub(crate) fn send(cx: &mut Context<'_>) -> Flow<String> {
     let mut scene = Scene { life, sender: Some(sender), receiver: task, grant, sender_box, receiver_box };
     let grant_id = scene.life.record.binding.grant_id.clone();
     let authority = if grant_id.is_empty() { "owner" } else { "grant" };
-    let told = detail(&[("authority", authority), ("envelopeDigest", &envelope.digest), ("grantId", &grant_id)]);
+    let told = detail(&[("authority", authority), ("envelopeDigest", envelope.digest), ("grantId", &grant_id)]);
     scene.record(cx, "message-durably-received", told)?;
     let scene = scene.save(cx, false)?;
     Ok(view(&scene.life.record, false))
 }
 
-fn read<'a>(document: &Document<'a>) -> Flow<Envelope<'a>> {
+fn read<'a>(document: &'a Document<'_>) -> Flow<Envelope<'a>> {
     let value = document.value();
     let (sender, target, delivery) = (value.member("sender")?, value.member("target")?, value.member("delivery")?);
     let causality = value.get("causality");
     Ok(Envelope {
         text: value.raw(),
-        digest: document.digest().into(),
+        digest: "",
         message: value.text("messageId")?,
         intent: value.text("intent")?,
         mode: delivery.text("requestedMode")?,
@@ -283,7 +286,7 @@ fn life(
         mode: envelope.mode.into(),
         freshness: envelope.freshness.clone(),
         expires: envelope.expires,
-        digest: envelope.digest.clone(),
+        digest: envelope.digest.into(),
         cursor,
         hops,
         binding: Binding::to(grant),
