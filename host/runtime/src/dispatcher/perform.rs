@@ -1,0 +1,194 @@
+//! One call: what must hold before it, the call itself, and what is recorded after it.
+//!
+//! Everything after `begin` folds into a record or into silence, never into an error: the record already says
+//! outcome-unknown, so silence is the truth when nobody knows (delivery.md rule 3).
+
+use super::{CallEffect, Core, Refused, lock, pool::Job, record::Record};
+use crate::adapter::{Outcome, Profile, Reason, Receipt, Submission};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// The body of an `adapter.submit` effect. Members that a later core may add are ignored.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    submission_id: String,
+    adapter_idempotency_key: String,
+    message_id: String,
+    sender_incarnation_id: String,
+    profile: String,
+    profile_digest: String,
+    session: Option<String>,
+    deadline_ms: f64,
+    settle_at: f64,
+    /// The call's own deadline; where it is missing it follows from `settleAt`.
+    deadline_at: Option<f64>,
+    expected_revision: u32,
+    #[serde(borrow)]
+    envelope: &'a RawValue,
+    envelope_digest: String,
+    tenant: String,
+}
+
+/// A call on its way to an adapter. Not `Clone`.
+pub(super) struct Order {
+    call: Submission,
+    profile_digest: String,
+    expected_revision: u32,
+    /// By the monotonic clock, from when the effect came.
+    deadline: Instant,
+    /// By the wall clock. Covers a machine that slept.
+    deadline_ms: u64,
+    overrun: Duration,
+}
+
+impl Job for Order {
+    fn key(&self) -> &str {
+        &self.call.submission_id
+    }
+    fn allowance(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now()) + self.overrun
+    }
+}
+
+impl Core {
+    /// Reads an effect. One that cannot be read is recorded as not made, since it never will be.
+    pub(super) fn order(&self, effect: CallEffect) -> Option<Order> {
+        let body: Body = match serde_json::from_str(&effect.body) {
+            Ok(body) => body,
+            Err(error) => {
+                let reason = Reason::new("effect-unreadable", error.to_string());
+                self.settle_not_submitted(&self.config.tenant, &effect.key, "", &reason);
+                return None;
+            }
+        };
+        let settle = self.profiles.get(&body.profile).map_or(Duration::ZERO, |profile| profile.settle);
+        Some(Order {
+            profile_digest: body.profile_digest,
+            expected_revision: body.expected_revision,
+            deadline: Instant::now() + Duration::from_millis(body.deadline_ms.clamp(0.0, 1e12) as u64),
+            deadline_ms: match body.deadline_at {
+                Some(at) => at.max(0.0) as u64,
+                None => (body.settle_at.max(0.0) as u64).saturating_sub(super::millis(settle)),
+            },
+            overrun: self.config.overrun,
+            call: Submission {
+                submission_id: body.submission_id,
+                idempotency_key: body.adapter_idempotency_key,
+                tenant: body.tenant,
+                message_id: body.message_id,
+                sender_incarnation_id: body.sender_incarnation_id,
+                profile: body.profile,
+                session: body.session,
+                envelope: body.envelope.get().to_owned(),
+                envelope_digest: body.envelope_digest,
+            },
+        })
+    }
+
+    /// Performs an order and records what is known of it. Never fails and never panics on the adapter's account.
+    pub(super) fn perform(&self, order: Order) {
+        (self.config.pause)("after-commit-before-call");
+        let outcome = match self.preflight(&order) {
+            Err(reason) => Outcome::NotSubmitted(reason),
+            Ok((profile, deadline)) => self.submit(&order, &profile, deadline),
+        };
+        (self.config.pause)("after-call-before-record");
+        self.settle(&order, outcome);
+    }
+
+    /// What this process can know before anything leaves it.
+    fn preflight(&self, order: &Order) -> Result<(Arc<Profile>, Instant), Reason> {
+        let call = &order.call;
+        if self.closing() {
+            return Err(Reason::new("dispatcher-stopped", "the host was stopping before the call was made"));
+        }
+        let unknown = || Reason::new("profile-unknown", format!("no profile {:?} on this host", call.profile));
+        let profile = self.profiles.get(&call.profile).ok_or_else(unknown)?;
+        if profile.digest != order.profile_digest {
+            return Err(Reason::new("profile-changed", "the profile is not the one that the submission was pinned to"));
+        }
+        if profile.adapter.is_none() {
+            return Err(Reason::new(
+                "profile-not-executed-here",
+                "calls of this profile are made by the receiver's task",
+            ));
+        }
+        match self.caller.digest(&call.envelope) {
+            Ok(digest) if digest == call.envelope_digest => {}
+            Ok(_) => return Err(Reason::new("envelope-changed", "the envelope does not have the digest on record")),
+            Err(refusal) => return Err(Reason::new("envelope-changed", refusal.detail)),
+        }
+        let wall_left = Duration::from_millis(order.deadline_ms.saturating_sub(self.caller.now_ms()));
+        let deadline = order.deadline.min(Instant::now() + wall_left);
+        if deadline <= Instant::now() {
+            return Err(Reason::new("deadline-passed", "the deadline passed before a worker was free"));
+        }
+        Ok((Arc::clone(profile), deadline))
+    }
+
+    fn submit(&self, order: &Order, profile: &Profile, deadline: Instant) -> Outcome {
+        let Some(adapter) = &profile.adapter else {
+            return Outcome::Unknown(Reason::new("no-adapter", "checked before"));
+        };
+        self.stats.calls.add();
+        let result = catch_unwind(AssertUnwindSafe(|| adapter.submit(&order.call, deadline)));
+        if Instant::now() > deadline {
+            self.stats.late.add();
+        }
+        result.unwrap_or_else(|_| {
+            self.stats.panics.add();
+            Outcome::Unknown(Reason::new("adapter-panicked", "the adapter panicked"))
+        })
+    }
+
+    fn settle(&self, order: &Order, outcome: Outcome) {
+        let call = &order.call;
+        match outcome {
+            Outcome::Submitted(receipt) => match receipt.check() {
+                Ok(()) => self.settle_submitted(order, &receipt),
+                Err(reason) => self.settle_unknown(call, &reason),
+            },
+            Outcome::NotSubmitted(reason) => {
+                if !self.settle_not_submitted(&call.tenant, &call.submission_id, &call.profile, &reason) {
+                    lock(&self.backlog).ended(&call.submission_id);
+                }
+            }
+            Outcome::Unknown(reason) => self.settle_unknown(call, &reason),
+        }
+    }
+
+    fn settle_submitted(&self, order: &Order, receipt: &Receipt) {
+        let call = &order.call;
+        let record =
+            Record::receipt(&self.recorder, &call.tenant, &call.submission_id, order.expected_revision, receipt);
+        match self.record(record) {
+            Ok(()) => {}
+            // Rule: a receipt that the core refuses leaves the attempt unknown; the call is never repeated.
+            Err(Refused::Core(refusal)) => {
+                self.settle_unknown(call, &Reason::new("receipt-refused", refusal.to_string()));
+            }
+            Err(Refused::Held) => {}
+        }
+    }
+
+    fn settle_unknown(&self, call: &Submission, reason: &Reason) {
+        self.stats.unknown.add();
+        self.note("outcome-unknown", &call.submission_id, &call.profile, reason.code, &reason.detail);
+        lock(&self.backlog).ended(&call.submission_id);
+        self.signal.nudge();
+    }
+
+    /// Records that a call was never made. Whether that is on record, or will be.
+    fn settle_not_submitted(&self, tenant: &str, submission_id: &str, profile: &str, reason: &Reason) -> bool {
+        self.note("not-submitted", submission_id, profile, reason.code, &reason.detail);
+        let evidence = vec![format!("host-dispatch:{}/not-submitted/{}", self.config.instance, reason.code)];
+        let record = Record::query(&self.recorder, tenant, submission_id, "not-submitted", None, evidence);
+        !matches!(self.record(record), Err(Refused::Core(_)))
+    }
+}
