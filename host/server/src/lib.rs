@@ -3,4 +3,10 @@
 //! A transport cuts lines, authenticates the connection and hands each frame on; what `params` mean is the core's
 //! business. Frames are newline-delimited JSON: one frame per line, no `Content-Length` headers.
 
+pub mod connection;
+pub mod lines;
+pub mod service;
+pub mod socket;
+pub mod stdio;
+pub mod stop;
 pub mod tokens;

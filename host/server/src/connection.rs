@@ -1,0 +1,186 @@
+//! The life of one authenticated connection: frames in, answers out.
+//!
+//! Frames run in the order of their arrival, one after the other. A frame with a call that may wait runs on a thread of
+//! its own, so that its answer may come after those of later frames.
+
+use crate::lines::{Line, Lines};
+use crate::service::{Answer, Frame, Service, error, respond, run};
+use crate::stop::Stop;
+use crate::tokens::{Entry, TokenBook};
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How much one server takes on.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The longest frame, in bytes: `document_bytes_max` of spec/limits.md unless told otherwise.
+    pub frame_bytes_max: usize,
+    /// Connections at once.
+    pub connections_max: usize,
+    /// Frames of one connection that may wait at once.
+    pub waits_max: usize,
+    /// How long a connection may take to authenticate, in milliseconds.
+    pub authenticate_ms_max: u64,
+    /// How long a client may take to read an answer, in milliseconds.
+    pub write_ms_max: u64,
+    /// How long answers may take after the wish to stop, in milliseconds.
+    pub drain_ms_max: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            frame_bytes_max: 1 << 20,
+            connections_max: 256,
+            waits_max: 16,
+            authenticate_ms_max: 5_000,
+            write_ms_max: 30_000,
+            drain_ms_max: 5_000,
+        }
+    }
+}
+
+/// Where the answers of one connection go, whole lines at a time. After a failed write nothing more is written: half a
+/// line may be out. Cloning it shares it.
+#[derive(Clone)]
+pub struct Output {
+    inner: Arc<Mutex<Option<Box<dyn Write + Send>>>>,
+}
+
+impl Output {
+    /// Answers to `writer`.
+    pub fn new(writer: impl Write + Send + 'static) -> Self {
+        Output { inner: Arc::new(Mutex::new(Some(Box::new(writer)))) }
+    }
+
+    /// Writes one line.
+    pub fn send(&self, text: &str) -> io::Result<()> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(writer) = inner.as_mut() else { return Err(io::ErrorKind::BrokenPipe.into()) };
+        let written = writer.write_all(format!("{text}\n").as_bytes()).and_then(|()| writer.flush());
+        if written.is_err() {
+            *inner = None;
+        }
+        written
+    }
+
+    /// Writes an answer that is a fault of the transport's own, for a frame whose id is not known.
+    pub(crate) fn fault(&self, code: &str, detail: &str) -> io::Result<()> {
+        self.send(&respond("null", &Answer::Error(error(code, detail))))
+    }
+}
+
+/// The frames of a connection that wait.
+#[derive(Default)]
+struct Waits {
+    count: Mutex<usize>,
+    ended: Condvar,
+}
+
+impl Waits {
+    fn enter(&self, max: usize) -> bool {
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = *count < max;
+        *count += usize::from(room);
+        room
+    }
+
+    fn leave(&self) {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.ended.notify_all();
+    }
+
+    /// Returns when nothing waits any more, or, after the wish to stop, when `patience` is over.
+    fn settle(&self, stop: &Stop, patience: Duration) {
+        let mut deadline = None;
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        while *count > 0 && deadline.is_none_or(|deadline| Instant::now() < deadline) {
+            if stop.requested() && deadline.is_none() {
+                deadline = Some(Instant::now() + patience);
+            }
+            let pause = Duration::from_millis(50);
+            count = self.ended.wait_timeout(count, pause).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// A connection whose principal is known.
+pub struct Connection<'a> {
+    /// What runs the calls.
+    pub service: &'a Arc<dyn Service>,
+    /// Who is calling.
+    pub entry: &'a Entry,
+    /// Where the entry came from: a token that is removed ends the connection at its next frame.
+    pub book: &'a TokenBook,
+    /// How much is taken on.
+    pub limits: Limits,
+    /// The wish to stop.
+    pub stop: &'a Stop,
+}
+
+impl Connection<'_> {
+    /// Serves frames until the input ends, a frame is too long, or the token is gone, and then waits for the frames that
+    /// wait. Returns when every answer is out or, after the wish to stop, when the time for it is over.
+    pub fn serve<R: Read>(&self, lines: &mut Lines<R>, output: &Output) -> io::Result<()> {
+        let waits = Arc::new(Waits::default());
+        let result = self.frames(lines, output, &waits);
+        waits.settle(self.stop, Duration::from_millis(self.limits.drain_ms_max));
+        result
+    }
+
+    fn frames<R: Read>(&self, lines: &mut Lines<R>, output: &Output, waits: &Arc<Waits>) -> io::Result<()> {
+        loop {
+            match lines.next(self.limits.frame_bytes_max)? {
+                Line::End => return Ok(()),
+                Line::TooLong => {
+                    let max = self.limits.frame_bytes_max;
+                    let detail = format!("a frame is longer than {max} bytes; the connection ends");
+                    return output.fault("json-size", &detail);
+                }
+                Line::NotUtf8 => output.fault("json-encoding", "a frame is not UTF-8")?,
+                Line::Text(_) if !self.book.holds(self.entry).unwrap_or(false) => {
+                    return output.fault("authentication-required", "the token of this connection is no longer valid");
+                }
+                Line::Text(text) => self.frame(&text, output, waits)?,
+            }
+        }
+    }
+
+    fn frame(&self, text: &str, output: &Output, waits: &Arc<Waits>) -> io::Result<()> {
+        let frame = match self.service.split(text) {
+            Ok(frame) => frame,
+            Err(problem) => return output.send(&respond("null", &Answer::Error(problem))),
+        };
+        if !frame.calls.iter().any(|call| call.response.is_none() && self.service.waits(&call.method)) {
+            return answer(run(self.service.as_ref(), self.entry, frame), output);
+        }
+        if !waits.enter(self.limits.waits_max) {
+            return answer(turn_away(&frame), output);
+        }
+        let (service, entry) = (Arc::clone(self.service), self.entry.clone());
+        let (output, waits) = (output.clone(), Arc::clone(waits));
+        let wait = move || {
+            // Whoever waited may have gone; there is nobody else to tell.
+            let _ = answer(run(service.as_ref(), &entry, frame), &output);
+            waits.leave();
+        };
+        std::thread::Builder::new().name("wait".to_owned()).spawn(wait).map(drop)
+    }
+}
+
+fn answer(text: Option<String>, output: &Output) -> io::Result<()> {
+    text.map_or(Ok(()), |text| output.send(&text))
+}
+
+/// The answer to a frame that may not wait because too many do.
+fn turn_away(frame: &Frame) -> Option<String> {
+    let busy = Answer::Error(error("backpressure", "too many waiting calls on this connection"));
+    let answers: Vec<String> =
+        frame.calls.iter().filter_map(|call| Some(respond(call.id.as_deref()?, &busy))).collect();
+    match (answers.is_empty(), frame.batch) {
+        (true, _) => None,
+        (false, true) => Some(format!("[{}]", answers.join(","))),
+        (false, false) => Some(answers.concat()),
+    }
+}

@@ -1,0 +1,220 @@
+//! Many connections over a Unix socket. Only this account can reach it: the folder is 0700, the socket 0600, and the
+//! account at the other end is asked of the kernel. Each connection then authenticates with its first line.
+
+mod place;
+#[cfg(test)]
+mod tests;
+
+pub use place::{SocketError, SocketPlace, default_path};
+
+use crate::connection::{Connection, Limits, Output};
+use crate::lines::{Line, Lines};
+use crate::service::{Answer, Service, error, respond};
+use crate::stop::Stop;
+use crate::tokens::{Entry, TokenBook};
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::HashMap;
+use std::io;
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The longest first line: a token is short, and whoever sends more is not authenticated.
+const FIRST_LINE_BYTES_MAX: usize = 4096;
+
+/// A server of one socket.
+pub struct SocketServer {
+    /// What runs the calls.
+    pub service: Arc<dyn Service>,
+    /// Who may call.
+    pub book: Arc<TokenBook>,
+    /// How much is taken on.
+    pub limits: Limits,
+}
+
+/// The live connections, so that they can be ended, and their threads.
+#[derive(Default)]
+struct Live {
+    next: u64,
+    streams: HashMap<u64, UnixStream>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl SocketServer {
+    /// Serves `place` until somebody asks to stop; then takes no new connection, lets the running frames finish and
+    /// removes the socket.
+    pub fn serve(self, place: SocketPlace, stop: &Stop) -> Result<(), SocketError> {
+        let listener = place.listener().try_clone().map_err(|error| place.error(error))?;
+        let server = Arc::new(self);
+        let live = Arc::new(Mutex::new(Live::default()));
+        let acceptor = {
+            let (server, live, stop) = (Arc::clone(&server), Arc::clone(&live), stop.clone());
+            let accept = move || server.accept(&listener, &live, &stop);
+            std::thread::Builder::new().name("accept".to_owned()).spawn(accept).map_err(|error| place.error(error))?
+        };
+        stop.wait();
+        // The acceptor looks at the wish after each connection; this one is for it alone.
+        drop(UnixStream::connect(place.path()));
+        let _ = acceptor.join();
+        drop(place);
+        drain(&live, Duration::from_millis(server.limits.drain_ms_max));
+        Ok(())
+    }
+
+    fn accept(self: &Arc<Self>, listener: &UnixListener, live: &Arc<Mutex<Live>>, stop: &Stop) {
+        loop {
+            let stream = listener.accept();
+            if stop.requested() {
+                return;
+            }
+            match stream {
+                Ok((stream, _)) => self.admit(stream, live, stop),
+                // Out of descriptors, most likely: give the connections that live a moment to end.
+                Err(_) => std::thread::sleep(Duration::from_millis(10)),
+            }
+        }
+    }
+
+    /// Starts the thread of a connection, or turns it away.
+    fn admit(self: &Arc<Self>, stream: UnixStream, live: &Arc<Mutex<Live>>, stop: &Stop) {
+        let write_limit = Some(Duration::from_millis(self.limits.write_ms_max));
+        let (Ok(()), Ok(copy)) = (stream.set_write_timeout(write_limit), stream.try_clone()) else { return };
+        let mut table = lock(live);
+        table.threads.retain(|thread| !thread.is_finished());
+        if table.streams.len() >= self.limits.connections_max {
+            drop(table);
+            let full = respond("null", &Answer::Error(error("backpressure", "too many connections")));
+            let _ = stream.set_nonblocking(true);
+            let _ = io::Write::write_all(&mut &stream, format!("{full}\n").as_bytes());
+            return;
+        }
+        let id = table.next;
+        table.next += 1;
+        table.streams.insert(id, copy);
+        let (server, shared, stop) = (Arc::clone(self), Arc::clone(live), stop.clone());
+        let run = move || {
+            // A connection that breaks concerns its client alone.
+            let _ = server.connection(stream, &stop);
+            lock(&shared).streams.remove(&id);
+        };
+        match std::thread::Builder::new().name("connection".to_owned()).spawn(run) {
+            Ok(thread) => table.threads.push(thread),
+            Err(_) => drop(table.streams.remove(&id)),
+        }
+    }
+
+    fn connection(&self, stream: UnixStream, stop: &Stop) -> io::Result<()> {
+        let output = Output::new(stream.try_clone()?);
+        if !same_account(&stream) {
+            return output.fault("authentication-required", "the other end belongs to another account");
+        }
+        let deadline = Instant::now() + Duration::from_millis(self.limits.authenticate_ms_max);
+        let mut lines = Lines::new(TimedStream { stream, deadline: Some(deadline) });
+        let first = lines.next(FIRST_LINE_BYTES_MAX)?;
+        let Some(entry) = self.authenticate(&first, &output)? else { return Ok(()) };
+        lines.stream_mut().deadline = None;
+        lines.stream().stream.set_read_timeout(None)?;
+        let (service, book) = (&self.service, &self.book);
+        let connection = Connection { service, entry: &entry, book, limits: self.limits, stop };
+        connection.serve(&mut lines, &output)
+    }
+
+    /// Answers the first line: the entry that it proves, or nothing, and then the connection ends.
+    fn authenticate(&self, first: &Line, output: &Output) -> io::Result<Option<Entry>> {
+        let Line::Text(text) = first else { return Ok(None) };
+        let call = match self.service.split(text) {
+            Ok(mut frame) if !frame.batch && frame.calls.len() == 1 => frame.calls.remove(0),
+            Ok(_) => return deny(output, "null", "the first line is not session.authenticate"),
+            Err(problem) => return output.send(&respond("null", &Answer::Error(problem))).map(|()| None),
+        };
+        if let Some(response) = &call.response {
+            return output.send(response).map(|()| None);
+        }
+        let id = call.id.as_deref().unwrap_or("null");
+        if call.method != "session.authenticate" {
+            return deny(output, id, "the first line is not session.authenticate");
+        }
+        let Ok(params) = serde_json::from_str::<Authenticate>(&call.params) else {
+            return deny(output, id, "session.authenticate takes {\"token\": \"…\"}");
+        };
+        let entry = match self.book.resolve(&params.token) {
+            Ok(Some(entry)) => entry,
+            Ok(None) => return deny(output, id, "no such token"),
+            Err(_) => return deny(output, id, "the token file cannot be used; see the server's doctor"),
+        };
+        if let Some(id) = &call.id {
+            let value = json!({
+                "method": "session.authenticate",
+                "value": {
+                    "name": entry.name,
+                    "principal": entry.principal,
+                    "authenticationId": entry.authentication_id,
+                },
+            });
+            output.send(&respond(id, &Answer::Result(value.to_string())))?;
+        }
+        Ok(Some(entry))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Authenticate {
+    token: String,
+}
+
+fn deny(output: &Output, id: &str, detail: &str) -> io::Result<Option<Entry>> {
+    output.send(&respond(id, &Answer::Error(error("authentication-required", detail)))).map(|()| None)
+}
+
+/// A stream whose reads end at a deadline, however slowly the bytes come.
+struct TimedStream {
+    stream: UnixStream,
+    deadline: Option<Instant>,
+}
+
+impl io::Read for TimedStream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(deadline) = self.deadline {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            self.stream.set_read_timeout(Some(left))?;
+        }
+        self.stream.read(buffer)
+    }
+}
+
+/// Ends the input of every connection and waits for their answers, up to `patience`.
+fn drain(live: &Mutex<Live>, patience: Duration) {
+    let deadline = Instant::now() + patience;
+    let threads = {
+        let mut table = lock(live);
+        for stream in table.streams.values() {
+            let _ = stream.shutdown(Shutdown::Read);
+        }
+        std::mem::take(&mut table.threads)
+    };
+    while threads.iter().any(|thread| !thread.is_finished()) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn lock(live: &Mutex<Live>) -> MutexGuard<'_, Live> {
+    live.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(target_os = "linux")]
+fn same_account(stream: &UnixStream) -> bool {
+    rustix::net::sockopt::socket_peercred(stream).is_ok_and(|peer| peer.uid == rustix::process::geteuid())
+}
+
+/// Elsewhere the modes of the folder and of the socket must do.
+#[cfg(not(target_os = "linux"))]
+fn same_account(_: &UnixStream) -> bool {
+    true
+}
