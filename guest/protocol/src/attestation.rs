@@ -12,7 +12,7 @@ mod spki;
 
 use crate::{
     Error, Rule,
-    documents::{self, Kind, Part},
+    documents::{Part, disposition, verification_attestation},
     json::INTEGER_MAX,
     rules::{check, check_at},
 };
@@ -55,7 +55,7 @@ pub fn verify(document: &str, anchors: &str, expected: &str, now: f64) -> Result
     let expected = expected::Expected::load(expected.root())?;
     let anchors = anchors::parse(anchors)?;
     let anchors = anchors::load(anchors.root())?;
-    let document = documents::parse(Kind::VerificationAttestation, document)?;
+    let document = verification_attestation::parse(document)?;
     let document = document.document().part();
     let verdict = judge::judge(document, &anchors, now)?;
     expected.compare(document)?;
@@ -81,7 +81,7 @@ pub fn verify_disposition(document: &str, anchors: &str, now: f64) -> Result<Vec
     let now = instant(now)?;
     let anchors = anchors::parse(anchors)?;
     let anchors = anchors::load(anchors.root())?;
-    let document = documents::parse(Kind::Disposition, document)?;
+    let document = disposition::parse(document)?;
     let document = document.document().part();
     let externally_verified = document.text(STATE) == "externally-verified";
     check_at(Rule::AT17, externally_verified, || judge::pointer(document, STATE))?;

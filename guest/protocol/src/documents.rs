@@ -165,8 +165,18 @@ pub fn check(kind: &str, text: &str) -> Result<Checked, Error> {
 
 /// Parses and checks `text` as a document of `kind`. Errors: as [`check`].
 pub fn parse(kind: Kind, text: &str) -> Result<Parsed<'_>, Error> {
+    accept(kind, text, |part| kind.rules(part))
+}
+
+/// As [`parse`], by the `rules` of `kind`: whoever needs one kind only does not carry the rules of all.
+fn accept<'t>(
+    kind: Kind,
+    text: &'t str,
+    rules: impl FnOnce(Part<'_>) -> Result<(), Error>,
+) -> Result<Parsed<'t>, Error> {
     let tree = json::parse_document(text)?;
-    Document::from_value(kind, tree.root())?;
+    shape::check_value(kind.shape(), tree.root(), kind.code())?;
+    rules(Part::new(tree.root(), kind.code()))?;
     Ok(Parsed { kind, tree })
 }
 

@@ -2,8 +2,14 @@
 
 use super::part::Part;
 use super::verification_attestation::payload_digest;
+use super::{Kind, Parsed, accept};
 use crate::lifecycle::Decision;
 use crate::{Error, Rule};
+
+/// Parses and checks `text` as a disposition. Errors: as [`check`](super::check).
+pub fn parse(text: &str) -> Result<Parsed<'_>, Error> {
+    accept(Kind::Disposition, text, rules)
+}
 
 pub(super) fn rules(disposition: Part<'_>) -> Result<(), Error> {
     let failed = disposition.is("/delivery/state", &["failed"]);

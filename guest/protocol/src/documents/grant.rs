@@ -6,6 +6,7 @@ use crate::digest::sha256_text;
 use crate::json::{Value, Writer};
 use crate::{Error, Rule};
 use alloc::string::String;
+use alloc::vec::Vec;
 
 pub(super) fn rules(grant: Part<'_>) -> Result<(), Error> {
     shared::coherence(grant, "/allowedIntents", "/allowedDeliveryModes")?;
@@ -80,9 +81,12 @@ pub fn integrity_digest(grant: Value<'_>) -> String {
 /// The canonical form of an object without some of its members.
 pub(super) fn without(object: Option<Value<'_>>, names: &[&str]) -> String {
     let Some(object) = object else { return String::from("{}") };
-    // Names of documents are ASCII, whose order is the canonical one.
-    let mut members: alloc::vec::Vec<_> = object.members().filter(|(name, _)| !names.contains(name)).collect();
-    members.sort_unstable_by_key(|(name, _)| *name);
+    // Names of documents are few and ASCII, whose order is the canonical one.
+    let mut members: Vec<(&str, Value<'_>)> = Vec::new();
+    for (name, value) in object.members().filter(|(name, _)| !names.contains(name)) {
+        let place = members.iter().take_while(|(before, _)| *before < name).count();
+        members.insert(place, (name, value));
+    }
     let mut out = Writer::new();
     out.begin_object();
     for (name, value) in members {

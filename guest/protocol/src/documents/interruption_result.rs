@@ -1,9 +1,9 @@
 //! The interruption result: rules IR-1 to IR-7.
 
 use super::part::Part;
+use super::shape::text;
 use super::shared;
 use crate::{Error, Rule};
-use alloc::vec::Vec;
 
 pub(super) fn rules(result: Part<'_>) -> Result<(), Error> {
     shared::freshness(result)?;
@@ -13,9 +13,8 @@ pub(super) fn rules(result: Part<'_>) -> Result<(), Error> {
         set.parts("/targets").try_for_each(target)?;
         let unavailable = set.is("/enumeration", &["unavailable"]);
         set.must(Rule::IR5, !unavailable || set.items("/targets").next().is_none(), "/targets")?;
-        let mut ids: Vec<&str> = set.parts("/targets").map(|target| target.text("/targetId")).collect();
-        ids.sort_unstable();
-        set.must(Rule::IR6, ids.is_sorted_by(|left, right| left < right), "/targets")?;
+        let distinct = text::distinct(set.parts("/targets").map(|target| target.text("/targetId")));
+        set.must(Rule::IR6, distinct, "/targets")?;
     }
     result.in_order(Rule::IR7, false, "/requestedAt", "/updatedAt")
 }

@@ -4,10 +4,16 @@
 
 use super::grant::without;
 use super::part::Part;
+use super::{Kind, Parsed, accept};
 use crate::digest::sha256_text;
 use crate::json::Value;
 use crate::{Error, Rule};
 use alloc::string::String;
+
+/// Parses and checks `text` as a verification attestation. Errors: as [`check`](super::check).
+pub fn parse(text: &str) -> Result<Parsed<'_>, Error> {
+    accept(Kind::VerificationAttestation, text, rules)
+}
 
 pub(super) fn rules(attestation: Part<'_>) -> Result<(), Error> {
     let recomputes = attestation.text("/signedPayloadDigest") == payload_digest(attestation.value());

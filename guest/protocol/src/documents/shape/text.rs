@@ -1,5 +1,19 @@
 //! The forms of texts.
 
+use alloc::vec::Vec;
+
+/// Whether no text stands twice. Every pair is compared: for short lists.
+pub(in crate::documents) fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> bool {
+    let mut seen = Vec::new();
+    for text in texts {
+        if seen.contains(&text) {
+            return false;
+        }
+        seen.push(text);
+    }
+    true
+}
+
 /// Whether `text` has `min` code points or more.
 pub(super) fn at_least(text: &str, min: u16) -> bool {
     text.chars().take(usize::from(min)).count() == usize::from(min)

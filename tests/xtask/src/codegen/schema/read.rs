@@ -142,7 +142,12 @@ impl Reader {
                 let item = self.schema(file, schema.get("items").context("items")?)?;
                 let unique = schema.get("uniqueItems") == Some(&Json::Bool(true));
                 let min = number(schema, "minItems")?.unwrap_or(0);
-                Ok(Node::Array { item, min, max: number(schema, "maxItems")?, unique })
+                let max = number(schema, "maxItems")?;
+                ensure!(
+                    !unique || max.is_some_and(|max: u16| max <= 64),
+                    "unique items are few: every pair is compared"
+                );
+                Ok(Node::Array { item, min, max, unique })
             }
             "object" => self.object(file, schema),
             other => bail!("type {other} is not compiled"),
