@@ -12,6 +12,7 @@ mod ops;
 mod policy;
 mod records;
 mod scene;
+mod streams;
 mod table;
 mod who;
 

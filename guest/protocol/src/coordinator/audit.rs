@@ -3,14 +3,24 @@
 //! They hold identifiers, states, codes and digests, and never free text: that is what a purge has to reach.
 
 use super::context::{Context, Flow};
-use super::records::{Row, boxes, boxes::Box};
-use super::{AuditRecord, Entry, keys};
+use super::records::{Row, boxes, boxes::Box, life::Life};
+use super::{AuditRecord, Entry, Query, keys};
 use crate::digest::{hex, sha256, sha256_text};
 use crate::json::Writer;
 use alloc::{string::String, vec::Vec};
 
 /// The collection.
-pub(crate) const COLLECTION: &str = "audit";
+const COLLECTION: &str = "audit";
+
+/// The events of a stream after a sequence.
+pub(crate) fn find_stream(stream: &str, after: i64, limit: u32) -> Query {
+    keys::numbered(COLLECTION, "stream", &[stream], after.saturating_add(1), None, limit)
+}
+
+/// The events of a message after a number.
+pub(crate) fn find_message(message: &str, after: i64, limit: u32) -> Query {
+    keys::numbered(COLLECTION, "message", &[message], after.saturating_add(1), None, limit)
+}
 
 /// What an event is about.
 #[derive(Default)]
@@ -19,6 +29,8 @@ pub(crate) struct Event<'a> {
     pub kind: &'a str,
     /// The message's row, empty for none.
     pub message_row: &'a str,
+    /// The number of the event among those of the message.
+    pub place: i64,
     /// `messageId`, empty for none.
     pub message: &'a str,
     /// `senderIncarnationId`, empty for none.
@@ -31,6 +43,23 @@ pub(crate) struct Event<'a> {
     pub detail: String,
 }
 
+impl Row<Life> {
+    /// The next event of this message: it gets the record's revision and the next number.
+    pub fn event<'a>(&'a mut self, kind: &'a str, detail: String) -> Event<'a> {
+        self.record.events = self.record.events.saturating_add(1);
+        Event {
+            kind,
+            message_row: &self.id,
+            place: self.record.events,
+            message: &self.record.message,
+            sender: &self.record.sender.incarnation,
+            relationship: "",
+            revision: self.record.revision,
+            detail,
+        }
+    }
+}
+
 impl Context<'_> {
     /// Adds `event` to the streams of `boxes`.
     pub fn record(&mut self, boxes: &mut [&mut Row<Box>], event: &Event<'_>) -> Flow<()> {
@@ -40,8 +69,8 @@ impl Context<'_> {
             let key = keys::key(&[&row.id, &keys::number(row.record.sequence)]);
             entries.push(Entry { index: "stream".into(), key });
         }
-        if let (false, Some(first)) = (event.message_row.is_empty(), boxes.last()) {
-            let key = keys::key(&[event.message_row, &keys::number(first.record.sequence)]);
+        if !event.message_row.is_empty() {
+            let key = keys::key(&[event.message_row, &keys::number(event.place)]);
             entries.push(Entry { index: "message".into(), key });
         }
         let body = self.body(boxes, event);

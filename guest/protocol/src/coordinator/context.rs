@@ -143,13 +143,19 @@ impl<'a> Context<'a> {
     /// Whether this call was made before with the same content. To be asked after authorisation, so that a replay
     /// passes today's.
     pub fn replayed(&mut self) -> Flow<bool> {
-        let Some(keyed) = &self.keyed else { return Ok(false) };
+        Ok(self.past()?.is_some())
+    }
+
+    /// What this call came to when it was made before with the same content; see [`replayed`](Self::replayed).
+    pub fn past(&mut self) -> Flow<Option<Replay>> {
+        let Some(keyed) = &self.keyed else { return Ok(None) };
         let query = Replay::find(&keyed.id);
-        let Some(row) = self.one(&query)? else { return Ok(false) };
+        let Some(row) = self.one(&query)? else { return Ok(None) };
+        let past = Replay::read(row)?;
         let digest = self.keyed.as_ref().map(|keyed| self.digest_of(keyed));
-        rules::check(Rule::OP6, Some(Replay::read(row)?.digest) == digest)?;
+        rules::check(Rule::OP6, Some(&past.digest) == digest.as_ref())?;
         self.replay = true;
-        Ok(true)
+        Ok(Some(past))
     }
 
     /// Stores the use of the idempotency key.

@@ -2,9 +2,13 @@
 
 pub(crate) mod adapters;
 pub(crate) mod mailbox;
+pub(crate) mod maintenance;
 pub(crate) mod messages;
+pub(crate) mod reads;
+mod relabel;
 pub(crate) mod relationships;
 pub(crate) mod resolve;
+pub(crate) mod runtime;
 pub(crate) mod send;
 pub(crate) mod submit;
 pub(crate) mod tasks;

@@ -6,9 +6,11 @@
 use super::context::Flow;
 use super::fields::Fields;
 use super::records::{Row, grant::Grant, task::Task};
+use crate::generated::machines::Reason;
 use crate::json;
 use crate::rules::check;
 use crate::{Error, Rule};
+use alloc::string::String;
 
 /// Whether an intent interrupts: those are checked for freshness and counted against interruption budgets.
 pub(crate) fn urgent(intent: &str) -> bool {
@@ -68,16 +70,44 @@ impl Gate<'_> {
         let (true, Some(freshness), Some(task)) = (urgent(self.intent), self.freshness, self.receiver) else {
             return Ok(());
         };
+        let fit = Fit::of(freshness, task)?;
+        check(Rule::PO6, fit.run)?;
+        check(Rule::PO7, fit.objective)?;
+        check(Rule::PO8, fit.checkpoint)?;
+        Ok(())
+    }
+}
+
+/// Which expectations of a freshness object the receiver's registered runtime meets.
+struct Fit {
+    run: bool,
+    objective: bool,
+    checkpoint: bool,
+}
+
+impl Fit {
+    fn of(freshness: &str, task: &Task) -> Result<Self, Error> {
         let tree = json::parse(freshness)?;
         let expected = tree.root();
-        let same = |name: &str, actual: &Option<alloc::string::String>| match expected.maybe_text(name) {
+        let same = |name: &str, actual: &Option<String>| match expected.maybe_text(name) {
             None => true,
             Some(text) => actual.as_deref() == Some(text.as_str()),
         };
-        check(Rule::PO6, same("expectedRunId", &task.run))?;
         let objective = expected.maybe_int("expectedObjectiveVersion");
-        check(Rule::PO7, objective.is_none() || objective == task.objective)?;
-        check(Rule::PO8, same("expectedCheckpoint", &task.checkpoint))?;
-        Ok(())
+        Ok(Self {
+            run: same("expectedRunId", &task.run),
+            objective: objective.is_none() || objective == task.objective,
+            checkpoint: same("expectedCheckpoint", &task.checkpoint),
+        })
     }
+}
+
+/// Why a message with this freshness is stale for `task` as it is, if it is.
+pub(crate) fn staleness(freshness: &str, task: &Task) -> Result<Option<Reason>, Error> {
+    let fit = Fit::of(freshness, task)?;
+    Ok(match fit {
+        Fit { run: false, .. } => Some(Reason::StaleRun),
+        Fit { objective: false, .. } | Fit { checkpoint: false, .. } => Some(Reason::StaleObjective),
+        _ => None,
+    })
 }

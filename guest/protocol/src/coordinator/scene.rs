@@ -1,7 +1,6 @@
 //! A message with everyone concerned: loaded together, judged together, saved together.
 
 use super::PrincipalKind;
-use super::audit::Event;
 use super::context::{Context, Flow, Stop, damaged};
 use super::policy::Gate;
 use super::records::{
@@ -44,6 +43,8 @@ pub(crate) enum Role {
     Receiver,
     /// The sending task itself.
     Sender,
+    /// A later incarnation of the receiving task.
+    Successor,
     /// The user that owns the receiving task.
     ReceiverOwner,
     /// The user that owns the sending task.
@@ -128,6 +129,7 @@ impl Context<'_> {
         match principal.kind {
             PrincipalKind::Task if self.is_party(&life.receiver) => Some(Role::Receiver),
             PrincipalKind::Task if self.is_party(&life.sender) => Some(Role::Sender),
+            PrincipalKind::Task if self.succeeds(&life.receiver) => Some(Role::Successor),
             PrincipalKind::Task => None,
             PrincipalKind::User if self.owner_scope() == life.receiver.owner => Some(Role::ReceiverOwner),
             PrincipalKind::User if self.owner_scope() == life.sender.owner => Some(Role::SenderOwner),
@@ -147,6 +149,18 @@ impl Context<'_> {
             && principal.owner.as_deref() == Some(&party.owner)
     }
 
+    /// Whether the caller is another incarnation of this task. If it is live, this one is retired.
+    fn succeeds(&self, party: &Party) -> bool {
+        let principal = self.principal;
+        principal.id == party.task && principal.owner.as_deref() == Some(&party.owner)
+    }
+
+    /// Whether the calling task is live itself.
+    pub fn self_live(&mut self) -> Flow<bool> {
+        let incarnation = self.principal.incarnation.as_deref().unwrap_or("");
+        Ok(self.own_task(&self.principal.id, incarnation)?.record.live())
+    }
+
     /// The scope that tasks of this caller are registered in: `kind:id`.
     pub fn owner_scope(&self) -> String {
         [self.principal.kind.name(), ":", &self.principal.id].concat()
@@ -160,6 +174,18 @@ impl Scene {
             return Err(not_visible());
         }
         Ok(check(Rule::OP4, self.receiver.as_ref().is_some_and(|task| task.record.live()))?)
+    }
+
+    /// The caller may read of the message: a task only while it is live, everybody else by its role.
+    pub fn reads(&self, cx: &mut Context<'_>, role: Role) -> Flow<()> {
+        let live = |row: &Option<Row<Task>>| row.as_ref().is_some_and(|task| task.record.live());
+        let live = match role {
+            Role::Receiver => live(&self.receiver),
+            Role::Sender => live(&self.sender),
+            Role::Successor => cx.self_live()?,
+            _ => true,
+        };
+        Ok(check(Rule::OP4, live)?)
     }
 
     /// The policy judges the message as it stands now.
@@ -200,16 +226,7 @@ impl Scene {
     /// Adds an audit record to both ends' streams.
     pub fn record(&mut self, cx: &mut Context<'_>, kind: &str, detail: String) -> Flow<()> {
         let Self { life, sender_box, receiver_box, .. } = self;
-        let event = Event {
-            kind,
-            message_row: &life.id,
-            message: &life.record.message,
-            sender: &life.record.sender.incarnation,
-            relationship: "",
-            revision: life.record.revision,
-            detail,
-        };
-        cx.record(&mut [sender_box, receiver_box], &event)
+        cx.record(&mut [sender_box, receiver_box], &life.event(kind, detail))
     }
 
     /// Writes the life and both boxes. `was_open` is whether the message was undecided when it was read.

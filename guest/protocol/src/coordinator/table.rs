@@ -2,7 +2,9 @@
 
 use super::Operation;
 use super::context::{Context, Flow};
-use super::ops::{adapters, mailbox, messages, relationships, resolve, send, submit, tasks};
+use super::ops::{
+    adapters, mailbox, maintenance, messages, reads, relationships, resolve, runtime, send, submit, tasks,
+};
 use alloc::string::String;
 
 /// The function of an operation: the JSON text of its value.
@@ -55,17 +57,24 @@ pub(crate) const TABLE: &[Entry] = &[
     write("adapter.recordReceipt", resolve::record_receipt, "Record the harness's receipt."),
     write("adapter.reconcileSubmission", resolve::reconcile, "Establish what became of an attempt, with evidence."),
     write("adapters.declare", adapters::declare, "Declare an adapter profile of the operator's configuration."),
+    read("audit.list", reads::audit_list, "The events of a message."),
     worker("mailbox.ack", mailbox::ack, "Decide a claimed message."),
     worker("mailbox.claim", mailbox::claim, "Claim a message for this worker."),
     read("mailbox.listPending", mailbox::list_pending, "Undecided messages, in order."),
+    write("maintenance.expireDue", maintenance::expire_due, "Expire what is past its time."),
     write("messages.failDelivery", messages::fail_delivery, "Give up on delivering a message."),
     read("messages.getDisposition", messages::get_disposition, "The three states of a message."),
     write("messages.respond", messages::respond, "Decide a message without a claim."),
     write("messages.send", send::send, "Send a message under a grant."),
     write("relationships.grant", relationships::grant, "Allow one task to send to another."),
+    write("relationships.revoke", relationships::revoke, "Withdraw a grant."),
     write("tasks.attach", tasks::attach, "Bind an adapter to a task."),
     read("tasks.get", tasks::get, "One task incarnation."),
     write("tasks.register", tasks::register, "Register a task incarnation."),
+    write("tasks.rotateIncarnation", runtime::rotate, "Retire an incarnation and register the next."),
+    write("tasks.setConsent", tasks::set_consent, "Say what a task takes, and from when on."),
+    write("tasks.updateRuntime", runtime::update, "Report what a task is at."),
+    read("tasks.wait", reads::wait, "The events of a task, as soon as there are some."),
 ];
 
 const fn public<const N: usize>() -> [Operation; N] {

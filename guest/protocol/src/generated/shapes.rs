@@ -151,7 +151,7 @@ pub(crate) static SHAPES: &[Shape] = &[
     Shape::Object { first: 364, count: 2, min: 0 }, Shape::Object { first: 366, count: 4, min: 0 },
     Shape::ByType { first: 7, count: 2 }, Shape::Object { first: 370, count: 2, min: 1 },
     Shape::Object { first: 372, count: 4, min: 0 }, Shape::Object { first: 376, count: 4, min: 0 },
-    Shape::Integer { min: 0, max: 600000 }, Shape::Object { first: 380, count: 4, min: 0 },
+    Shape::Integer { min: 0, max: 55000 }, Shape::Object { first: 380, count: 4, min: 0 },
     Shape::Object { first: 384, count: 2, min: 0 },
 ];
 

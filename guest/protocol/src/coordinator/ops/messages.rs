@@ -6,7 +6,7 @@ use crate::coordinator::context::{Context, Flow};
 use crate::coordinator::fields::Fields;
 use crate::coordinator::scene::{Role, Scene, not_visible};
 use crate::generated::limits;
-use crate::generated::machines::{self, ClaimEvent, Decision, DecisionEvent, DeliveryEvent, Reason};
+use crate::generated::machines::{ClaimEvent, Decision, DecisionEvent, DeliveryEvent, Reason};
 use crate::rules::check;
 use crate::{Rule, time};
 use alloc::string::String;
@@ -60,11 +60,14 @@ pub(crate) fn decide(cx: &mut Context<'_>, scene: &mut Scene, choice: &Choice) -
     life.reason = Some(choice.reason.name().into());
     life.not_before = choice.not_before;
     life.revision = life.revision.saturating_add(1);
-    if let Some(claim) = life.claim.as_mut().filter(|claim| claim.state == machines::Claim::Claimed) {
+    // Only whoever holds the claim acknowledges or releases it; one whose lease ended lapses.
+    let worker = cx.principal.worker.as_deref().unwrap_or("");
+    if let Some(claim) = life.claim.as_mut().filter(|claim| claim.live(cx.now) && claim.worker == worker) {
         let releases = choice.event == DecisionEvent::Defer;
         claim.state = claim.state.apply(if releases { ClaimEvent::Release } else { ClaimEvent::Acknowledge })?;
         claim.token = String::new();
     }
+    life.lapse()?;
     let told = detail(&[("decision", scene.life.record.decision.name()), ("reasonCode", choice.reason.name())]);
     scene.record(cx, "receiver-decided", told)
 }
@@ -102,19 +105,10 @@ pub(crate) fn fail_delivery(cx: &mut Context<'_>) -> Flow<String> {
     life.delivery = life.delivery.apply(DeliveryEvent::Fail)?;
     life.failure = Some(cx.params.text("failureReason")?.into());
     life.revision = life.revision.saturating_add(1);
-    lapse(&mut scene)?;
+    scene.life.record.lapse()?;
     scene.record(cx, "delivery-failed", String::new())?;
     let scene = scene.save(cx, was_open)?;
     Ok(disposition(&scene.life))
-}
-
-/// Ends a claim that nobody acknowledged.
-pub(crate) fn lapse(scene: &mut Scene) -> Flow<()> {
-    if let Some(claim) = scene.life.record.claim.as_mut().filter(|claim| claim.state == machines::Claim::Claimed) {
-        claim.state = claim.state.apply(ClaimEvent::Lapse)?;
-        claim.token = String::new();
-    }
-    Ok(())
 }
 
 /// `messages.getDisposition`: for both ends, and for whoever owns one.
@@ -124,5 +118,6 @@ pub(crate) fn get_disposition(cx: &mut Context<'_>) -> Flow<String> {
     if role == Role::Host {
         return Err(not_visible());
     }
+    scene.reads(cx, role)?;
     Ok(disposition(&scene.life))
 }

@@ -1,5 +1,6 @@
-//! `relationships.grant`: what one task may send to another, and who said so.
+//! `relationships.grant`, `relationships.revoke`: what one task may send to another, and who said so.
 
+use super::relabel::{self, Label, PAGE};
 use crate::coordinator::audit::{Event, detail};
 use crate::coordinator::context::{Context, Flow, Stop};
 use crate::coordinator::fields::Fields;
@@ -7,10 +8,12 @@ use crate::coordinator::records::{
     Row,
     boxes::Box,
     grant::{self, Grant},
+    life::Life,
     put_raw,
     task::Task,
 };
 use crate::coordinator::scene::not_visible;
+use crate::coordinator::streams::Streams;
 use crate::coordinator::{PrincipalKind, Query};
 use crate::digest::sha256_text;
 use crate::documents::{Document, Kind, grant::integrity_digest};
@@ -41,13 +44,15 @@ pub(crate) fn grant(cx: &mut Context<'_>) -> Flow<String> {
     let route = Grant::find_current(cx.tenant(), &grant.relationship, &grant.source, &grant.target);
     cx.fetch(&[&route, &Box::find(&source.id), &Box::find(&target.id)])?;
     supersede(cx, &route, grant.version)?;
-    let mut streams = (cx.load_box(&source.id)?, cx.load_box(&target.id)?);
+    let mut streams = Streams::default();
+    streams.load(cx, [source.id, target.id])?;
     let told = detail(&[
         ("decisionId", decision.text("decisionId")?),
         ("grantDigest", &json::parse(&grant.document)?.digest()),
         ("grantId", &grant.grant_id),
     ]);
-    record(cx, (&mut streams.0, &mut streams.1), &grant, "relationship-granted", told)?;
+    record(cx, &mut streams, &grant, "relationship-granted", told)?;
+    streams.save(cx);
     cx.write(grant::COLLECTION, &id, 0, grant.text(), grant.entries(cx.tenant()));
     cx.resource = Some((id, grant.version));
     Ok(grant.document)
@@ -166,6 +171,73 @@ fn actor(cx: &Context<'_>, w: &mut Writer) {
     w.end_object();
 }
 
+/// `relationships.revoke`: at once, since every gate reads the grant. Steers and interrupts that are bound to it are
+/// marked revoked, a page in the same commit and the rest in further ones.
+pub(crate) fn revoke(cx: &mut Context<'_>) -> Flow<String> {
+    cx.control_plane()?;
+    let own = Grant::id(cx.tenant(), cx.params.text("grantId")?, &cx.owner_scope());
+    cx.hint(&Life::find_bound(cx.tenant(), &own, PAGE));
+    let mut row = revocable(cx)?;
+    let grant = &row.record;
+    let bound = Life::find_bound(cx.tenant(), &row.id, PAGE);
+    let (source, target) = (grant.source.key(cx.tenant()), grant.target.key(cx.tenant()));
+    cx.fetch(&[&bound, &Box::find(&source), &Box::find(&target)])?;
+    let replayed = cx.replayed()?;
+    check(Rule::OP7, grant.version == cx.params.int("expectedGrantVersion")?)?;
+    let known = grant.revoked.is_some();
+    let (lives, more) = relabel::page(cx, &bound)?;
+    if replayed {
+        return Ok(revocation(&row.record, 0, !lives.is_empty(), true));
+    }
+    let mut streams = Streams::default();
+    streams.load(cx, [source.clone(), target.clone()])?;
+    if !known {
+        row.record.revoke(cx.now)?;
+        let told = detail(&[("grantId", &row.record.grant_id)]);
+        record(cx, &mut streams, &row.record, "relationship-revoked", told)?;
+        let entries = row.record.entries(cx.tenant());
+        cx.write(grant::COLLECTION, &row.id, row.revision, row.record.text(), entries);
+    }
+    let mut invalidated = 0_i64;
+    for life in lives {
+        let relabelled = relabel::relabel(cx, &mut streams, life, Label::Revoked)?;
+        invalidated = invalidated.saturating_add(i64::from(relabelled.is_some()));
+    }
+    streams.save(cx);
+    cx.proceed = more.then(|| "revoked".into());
+    cx.resource = Some((row.id, row.record.version));
+    Ok(revocation(&row.record, invalidated, more, known && cx.request.cursor.is_none()))
+}
+
+/// The grant that the params name, for somebody who may revoke it. Whoever owns the source alone sees it, and no more.
+fn revocable(cx: &mut Context<'_>) -> Flow<Row<Grant>> {
+    let query = Grant::find(cx.tenant(), cx.params.text("grantId")?);
+    let grants = cx.rows(&query)?.iter().map(Grant::read).collect::<Flow<Vec<_>>>()?;
+    let (scope, policy) = (cx.owner_scope(), cx.principal.kind == PrincipalKind::Policy);
+    let owns = |grant: &Grant| grant.issuer == scope || grant.target.owner == scope;
+    let visible = |row: &&Row<Grant>| policy || owns(&row.record) || row.record.source.owner == scope;
+    let mut seen: Vec<&Row<Grant>> = grants.iter().filter(visible).collect();
+    if seen.iter().any(|row| row.record.issuer == scope) {
+        seen.retain(|row| row.record.issuer == scope);
+    }
+    let [row] = seen.as_slice() else { return Err(not_visible()) };
+    check(Rule::GA6, policy || owns(&row.record))?;
+    Ok((*row).clone())
+}
+
+fn revocation(grant: &Grant, invalidated: i64, remaining: bool, replay: bool) -> String {
+    let mut w = Writer::new();
+    w.begin_object();
+    w.member_str("grantId", &grant.grant_id);
+    w.member_int("grantVersion", grant.version);
+    w.member_opt_str("revokedAt", grant.revoked.map(time::format).as_deref());
+    w.member_int("invalidatedMessages", invalidated);
+    w.member_bool("remaining", remaining);
+    w.member_bool("replay", replay);
+    w.end_object();
+    w.finish()
+}
+
 /// The grant that stood on the route stands no more.
 fn supersede(cx: &mut Context<'_>, route: &Query, version: i64) -> Flow<()> {
     let Some(row) = cx.one(route)? else { return Ok(()) };
@@ -176,18 +248,10 @@ fn supersede(cx: &mut Context<'_>, route: &Query, version: i64) -> Flow<()> {
     Ok(())
 }
 
-/// Adds an event about a grant to the streams of both ends.
-fn record(
-    cx: &mut Context<'_>,
-    (source, target): (&mut Row<Box>, &mut Row<Box>),
-    grant: &Grant,
-    kind: &str,
-    told: String,
-) -> Flow<()> {
+/// Adds an event about a grant to the streams of both ends, which are loaded.
+fn record(cx: &mut Context<'_>, streams: &mut Streams, grant: &Grant, kind: &str, told: String) -> Flow<()> {
     let event =
         Event { kind, relationship: &grant.relationship, revision: grant.version, detail: told, ..Event::default() };
-    cx.record(&mut [source, target], &event)?;
-    cx.save_box(source);
-    cx.save_box(target);
-    Ok(())
+    let (source, target) = (grant.source.key(cx.tenant()), grant.target.key(cx.tenant()));
+    streams.record(cx, &[&source, &target], &event)
 }

@@ -64,8 +64,7 @@ fn open(cx: &mut Context<'_>) -> Flow<(Scene, Role)> {
     let (scene, role) = cx.scene_of_submission(cx.params.text("submissionId")?)?;
     match role {
         Role::Sender | Role::SenderOwner => Err(not_visible()),
-        Role::Receiver => scene.receiver_acts(role).map(|()| (scene, role)),
-        _ => Ok((scene, role)),
+        _ => scene.reads(cx, role).map(|()| (scene, role)),
     }
 }
 
@@ -174,7 +173,7 @@ fn contradict_past(cx: &mut Context<'_>, mut scene: Scene, id: &str, receipt: &s
     let life = &mut scene.life.record;
     let place = life.past.iter().position(|attempt| attempt.id == id);
     check(Rule::SU5, place.is_some())?;
-    let mut attempt = life.past.remove(place.unwrap_or_default());
+    let mut attempt = life.past.remove(place.ok_or_else(not_visible)?);
     if same(attempt.late_receipt.as_deref(), receipt) || replayed {
         return Ok(answer(&scene, &attempt, true, true));
     }
@@ -417,6 +416,7 @@ fn unresolved_item(w: &mut Writer, tenant: &str, life: &Life, attempt: &Attempt)
 pub(crate) fn get_submission(cx: &mut Context<'_>) -> Flow<String> {
     let id = cx.params.text("submissionId")?;
     let (scene, role) = cx.scene_of_submission(id)?;
+    scene.reads(cx, role)?;
     let life = &scene.life.record;
     let attempt = life.attempt.iter().chain(&life.past).find(|attempt| attempt.id == id).ok_or_else(not_visible)?;
     let mut w = Writer::new();

@@ -302,6 +302,7 @@ fn life(
         attempt: None,
         past: Vec::new(),
         pending_relabel: None,
+        events: 0,
     }
 }
 

@@ -1,4 +1,4 @@
-//! `tasks.register`, `tasks.get`, `tasks.attach`: who is there, in whose scope.
+//! `tasks.register`, `tasks.get`, `tasks.attach`, `tasks.setConsent`: who is there, in whose scope, taking what.
 
 use crate::coordinator::PrincipalKind;
 use crate::coordinator::audit::{Event, detail};
@@ -9,11 +9,12 @@ use crate::coordinator::records::{
     boxes::Box,
     task::{self, Task},
 };
+use crate::coordinator::streams::Streams;
 use crate::documents::shape;
 use crate::generated::shapes;
 use crate::json::{Value, Writer};
 use crate::rules::{check, check_at};
-use crate::{Code, Error, Rule};
+use crate::{Code, Error, Rule, time};
 use alloc::string::String;
 
 /// `tasks.register`: a new live incarnation in the caller's scope, revision 0. Registering the same again answers with
@@ -35,14 +36,16 @@ pub(crate) fn register(cx: &mut Context<'_>) -> Flow<String> {
         return Ok(registration(&known.record, true));
     }
     check(Rule::TK4, cx.one(&live)?.is_none())?;
-    let stream = cx.load_box(&id)?;
+    let mut streams = Streams::default();
+    streams.load(cx, [id.clone()])?;
     let told = detail(&[("registrationDigest", &task.registered), ("state", &task.state)]);
-    save(cx, Row { id, revision: 0, record: task.clone() }, stream, "task-registered", told)?;
+    save(cx, &mut streams, &Row { id, revision: 0, record: task.clone() }, "task-registered", told)?;
+    streams.save(cx);
     Ok(registration(&task, false))
 }
 
 /// The incarnation with this id in the owner's scope, if there is one: then it is the same.
-pub(super) fn registered(cx: &mut Context<'_>, task: &Task) -> Flow<Option<Row<Task>>> {
+fn registered(cx: &mut Context<'_>, task: &Task) -> Flow<Option<Row<Task>>> {
     let query = Task::find_own(cx.tenant(), &task.party.owner, &task.party.incarnation);
     let Some(row) = cx.one(&query)? else { return Ok(None) };
     let known = Task::read(row)?;
@@ -84,8 +87,8 @@ pub(super) fn view(task: &Task) -> String {
     w.finish()
 }
 
-/// The task that the params name in `member` and its stream, for somebody who may change it.
-pub(super) fn changeable(cx: &mut Context<'_>, member: &str) -> Flow<(Row<Task>, Row<Box>)> {
+/// The task that the params name in `member`, for somebody who may change it. Its box is asked for with it.
+pub(super) fn changeable(cx: &mut Context<'_>, member: &str) -> Flow<Row<Task>> {
     let kind = cx.principal.kind;
     check(Rule::TK5, !matches!(kind, PrincipalKind::Operator | PrincipalKind::Host))?;
     let reference = cx.params.member(member)?;
@@ -93,9 +96,7 @@ pub(super) fn changeable(cx: &mut Context<'_>, member: &str) -> Flow<(Row<Task>,
     if let Some(id) = cx.own_row(task, incarnation) {
         cx.hint(&Box::find(&id));
     }
-    let row = cx.own_task(task, incarnation)?;
-    let stream = cx.load_box(&row.id)?;
-    Ok((row, stream))
+    cx.own_task(task, incarnation)
 }
 
 /// The task is live, and the caller knows it as it is.
@@ -108,36 +109,57 @@ pub(super) fn current(cx: &Context<'_>, task: &Task) -> Flow<()> {
 pub(crate) fn attach(cx: &mut Context<'_>) -> Flow<String> {
     let reference = cx.params.member("adapterRef")?;
     adapter_reference(Some(reference))?;
-    let (mut row, stream) = changeable(cx, "task")?;
+    let mut row = changeable(cx, "task")?;
     if cx.replayed()? {
         return Ok(view(&row.record));
     }
     current(cx, &row.record)?;
     row.record.adapter_ref = Some(reference.raw().into());
     let told = detail(&[("adapterRefDigest", &reference.digest())]);
-    change(cx, row, stream, "task-attached", told)
+    change(cx, row, "task-attached", told)
 }
 
-/// Commits a change of a task: next revision, audit, answer.
-pub(super) fn change(
-    cx: &mut Context<'_>,
-    mut row: Row<Task>,
-    stream: Row<Box>,
-    kind: &str,
-    told: String,
-) -> Flow<String> {
+/// `tasks.setConsent`: whether the task takes anything, and from when on it takes what is urgent.
+pub(crate) fn set_consent(cx: &mut Context<'_>) -> Flow<String> {
+    let consent = cx.params.member("consent")?;
+    let mut row = changeable(cx, "task")?;
+    if cx.replayed()? {
+        return Ok(view(&row.record));
+    }
+    current(cx, &row.record)?;
+    let task = &mut row.record;
+    if let Some(mute) = consent.get("mute").and_then(|mute| mute.as_bool()) {
+        task.mute = mute;
+    }
+    if let Some(until) = consent.get("doNotDisturbUntil") {
+        task.quiet_until = until.as_str().map(time::parse).transpose()?;
+    }
+    let quiet = task.quiet_until.map(time::format).unwrap_or_default();
+    let told = detail(&[("doNotDisturbUntil", &quiet), ("mute", if task.mute { "true" } else { "false" })]);
+    change(cx, row, "task-consent-set", told)
+}
+
+/// Commits a change of a task alone: next revision, audit, answer.
+fn change(cx: &mut Context<'_>, mut row: Row<Task>, kind: &str, told: String) -> Flow<String> {
     row.record.revision = row.record.revision.saturating_add(1);
-    let answer = view(&row.record);
-    save(cx, row, stream, kind, told)?;
-    Ok(answer)
+    let mut streams = Streams::default();
+    streams.load(cx, [row.id.clone()])?;
+    save(cx, &mut streams, &row, kind, told)?;
+    streams.save(cx);
+    Ok(view(&row.record))
 }
 
-/// Writes a task and its stream with one more event.
-fn save(cx: &mut Context<'_>, row: Row<Task>, mut stream: Row<Box>, kind: &str, told: String) -> Flow<()> {
-    let Row { id, revision, record: task } = row;
-    cx.record(&mut [&mut stream], &Event { kind, revision: task.revision, detail: told, ..Event::default() })?;
-    cx.save_box(&stream);
-    cx.write(task::COLLECTION, &id, revision, task.text(), task.entries(cx.tenant()));
-    cx.resource = Some((id, task.revision));
+/// Writes a task, with an event in its stream, which is loaded.
+pub(super) fn save(cx: &mut Context<'_>, streams: &mut Streams, row: &Row<Task>, kind: &str, told: String) -> Flow<()> {
+    let event = Event { kind, revision: row.record.revision, detail: told, ..Event::default() };
+    streams.record(cx, &[&row.id], &event)?;
+    write(cx, row);
+    cx.resource = Some((row.id.clone(), row.record.revision));
     Ok(())
+}
+
+/// Writes a task.
+pub(super) fn write(cx: &mut Context<'_>, row: &Row<Task>) {
+    let entries = row.record.entries(cx.tenant());
+    cx.write(task::COLLECTION, &row.id, row.revision, row.record.text(), entries);
 }

@@ -3,6 +3,7 @@
 use super::{Flow, Party, Row, parse, put_int};
 use crate::coordinator::{Entry, Query, Stored, fields::Fields, keys};
 use crate::json::Writer;
+use crate::time;
 use alloc::{string::String, vec, vec::Vec};
 
 /// The collection.
@@ -95,6 +96,20 @@ impl Grant {
             superseded: value.flag("superseded"),
         };
         Ok(Row { id: row.id.clone(), revision: row.revision, record })
+    }
+
+    /// Revokes it at `now`: the document says so too, outside its integrity digest.
+    pub fn revoke(&mut self, now: i64) -> Flow<()> {
+        let mut w = Writer::new();
+        w.begin_object();
+        for (name, value) in parse(&self.document)?.root().members() {
+            w.member_raw(name, value.raw());
+        }
+        w.member_str("revokedAt", &time::format(now));
+        w.end_object();
+        self.document = w.finish();
+        self.revoked = Some(now);
+        Ok(())
     }
 
     /// The stored text.

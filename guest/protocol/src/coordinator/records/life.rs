@@ -5,7 +5,7 @@ use super::grant::Grant;
 use super::submission::Attempt;
 use super::{Flow, Party, Row, parse, put_int, put_raw, put_text};
 use crate::coordinator::{Entry, Query, Stored, context::damaged, fields::Fields, keys};
-use crate::generated::machines::{self, Decision, Delivery, Outcome};
+use crate::generated::machines::{self, ClaimEvent, Decision, DecisionEvent, Delivery, Outcome};
 use crate::json::{Value, Writer};
 use crate::lifecycle::Combination;
 use alloc::{string::String, vec, vec::Vec};
@@ -100,6 +100,8 @@ pub(crate) struct Life {
     pub past: Vec<Attempt>,
     /// What waits for the attempt to be resolved: `revoked`.
     pub pending_relabel: Option<String>,
+    /// How many audit events it has: the last one's number in the list of its events.
+    pub events: i64,
 }
 
 impl Life {
@@ -121,6 +123,32 @@ impl Life {
     /// The life that a submission belongs to.
     pub fn find_submission(tenant: &str, submission: &str) -> Query {
         keys::under(COLLECTION, "submission", &[tenant, submission], 1)
+    }
+
+    /// Undecided steers and interrupts of a receiver that expect something of it, from an order number on.
+    pub fn find_urgent(tenant: &str, receiver: &Party, from: i64, limit: u32) -> Query {
+        let Party { task, incarnation, owner } = receiver;
+        keys::numbered(COLLECTION, "urgent", &[tenant, incarnation, task, owner], from, None, limit)
+    }
+
+    /// Undecided messages of a receiver, from an order number on.
+    pub fn find_open(tenant: &str, receiver: &Party, from: i64, limit: u32) -> Query {
+        let Party { task, incarnation, owner } = receiver;
+        keys::numbered(COLLECTION, "inbox", &[tenant, incarnation, task, owner], from, None, limit)
+    }
+
+    /// Steers and interrupts that a revocation of this grant changes.
+    pub fn find_bound(tenant: &str, grant: &str, limit: u32) -> Query {
+        keys::under(COLLECTION, "bound", &[tenant, grant], limit)
+    }
+
+    /// What expired by `now`: of the whole tenant, or between tasks of one owner.
+    pub fn find_due(tenant: &str, owner: Option<&str>, now: i64, limit: u32) -> Query {
+        let until = Some(now.saturating_add(1));
+        match owner {
+            None => keys::numbered(COLLECTION, "due", &[tenant], 0, until, limit),
+            Some(owner) => keys::numbered(COLLECTION, "due-own", &[tenant, owner], 0, until, limit),
+        }
     }
 
     /// The row id.
@@ -170,6 +198,7 @@ impl Life {
             attempt: value.get("attempt").map(Attempt::read).transpose()?,
             past,
             pending_relabel: value.maybe_text("pendingRelabel"),
+            events: value.int("events")?,
         })
     }
 
@@ -234,6 +263,7 @@ impl Life {
         }
         w.end_array();
         put_text(w, "pendingRelabel", self.pending_relabel.as_deref());
+        w.member_int("events", self.events);
     }
 
     /// Whether the receiver has yet to decide.
@@ -244,6 +274,22 @@ impl Life {
     /// Whether a call may have happened and nobody knows.
     pub fn unresolved(&self) -> bool {
         self.attempt.as_ref().is_some_and(Attempt::unresolved)
+    }
+
+    /// Whether a revocation of its grant still has something to change about it.
+    fn revocable(&self) -> bool {
+        let bound = self.urgent() && !self.binding.grant.is_empty();
+        let moves = self.decision.step(DecisionEvent::Revoke).is_some() && !self.delivery.terminal();
+        bound && moves && self.pending_relabel.is_none()
+    }
+
+    /// Ends a claim that nobody acknowledged.
+    pub fn lapse(&mut self) -> Flow<()> {
+        if let Some(claim) = self.claim.as_mut().filter(|claim| claim.state == machines::Claim::Claimed) {
+            claim.state = claim.state.apply(ClaimEvent::Lapse)?;
+            claim.token = String::new();
+        }
+        Ok(())
     }
 
     /// Whether it is a steer or an interrupt.
@@ -259,7 +305,11 @@ impl Life {
         };
         let Party { task, incarnation, owner } = &self.receiver;
         if self.open() {
-            add("inbox", &[tenant, incarnation, task, owner, &keys::number(self.cursor)]);
+            let parts = [tenant, incarnation, task, owner, &keys::number(self.cursor)];
+            add("inbox", &parts);
+            if self.urgent() && self.freshness.is_some() {
+                add("urgent", &parts);
+            }
         }
         let waits = !self.delivery.terminal() && !self.unresolved();
         if waits {
@@ -270,11 +320,7 @@ impl Life {
                 add("due-own", &[tenant, owner, &expires, message, sender]);
             }
         }
-        if self.urgent()
-            && !self.delivery.terminal()
-            && self.decision != Decision::Revoked
-            && self.pending_relabel.is_none()
-        {
+        if self.revocable() {
             add("bound", &[tenant, &self.binding.grant, &self.message, &self.sender.incarnation]);
         }
         for attempt in self.attempt.iter().chain(&self.past) {

@@ -7,7 +7,7 @@
 use crate::coordinator::records::{Party, boxes::Box, life::Life};
 use crate::coordinator::{
     Answer, AuditRecord, Decision, Effect, Principal, PrincipalKind, Query, Request, Status, Step, Stored, Write,
-    decide, keys,
+    decide,
 };
 use crate::digest::sha256_text;
 use crate::{Code, Error};
@@ -297,11 +297,6 @@ impl World {
         .collect()
     }
 
-    /// Everything stored, as one text.
-    pub fn dump(&self) -> String {
-        self.rows.values().map(|record| record.body.as_str()).collect::<Vec<_>>().join("\n")
-    }
-
     /// All lives.
     pub fn lives(&self) -> Vec<Life> {
         self.rows("life").iter().map(|row| Life::read(row).expect("a life").record).collect()
@@ -519,9 +514,4 @@ pub(crate) fn with(mut base: Value, more: Value) -> Value {
         base[name] = value.clone();
     }
     base
-}
-
-/// A key of the store.
-pub(crate) fn key(parts: &[&str]) -> String {
-    keys::key(parts)
 }

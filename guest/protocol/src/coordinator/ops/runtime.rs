@@ -1,0 +1,179 @@
+//! `tasks.updateRuntime`, `tasks.rotateIncarnation`: a task moves on, and undecided mail that speaks of what is over is
+//! marked stale, so that its sender learns of it. What one commit cannot hold follows in further ones.
+
+use super::relabel::{self, Label, PAGE};
+use super::tasks;
+use crate::coordinator::Query;
+use crate::coordinator::audit::{Event, detail};
+use crate::coordinator::context::{Context, Flow, Stop};
+use crate::coordinator::fields::Fields;
+use crate::coordinator::policy::staleness;
+use crate::coordinator::records::{Party, Row, boxes::Box, life::Life, task::Task};
+use crate::coordinator::streams::Streams;
+use crate::generated::machines::Reason;
+use crate::json::Writer;
+use crate::rules::check;
+use crate::{Code, Error, Rule, time};
+use alloc::{format, string::String, vec::Vec};
+
+/// `tasks.updateRuntime`: what the task is at. Members that are absent keep their value; objectiveVersion never goes
+/// down.
+pub(crate) fn update(cx: &mut Context<'_>) -> Flow<String> {
+    let runtime = cx.params.member("runtime")?;
+    let after = cursor(cx)?;
+    let from = after.map_or(0, |after| after.saturating_add(1));
+    if let Some(own) = own_party(cx, "task")? {
+        cx.hint(&Life::find_urgent(cx.tenant(), &own, from, PAGE));
+    }
+    let mut row = tasks::changeable(cx, "task")?;
+    if cx.replayed()? {
+        return Ok(tasks::view(&row.record));
+    }
+    let mail = Life::find_urgent(cx.tenant(), &row.record.party, from, PAGE);
+    cx.fetch(&[&mail, &Box::find(&row.id)])?;
+    let mut streams = Streams::default();
+    streams.load(cx, [row.id.clone()])?;
+    if after.is_none() {
+        tasks::current(cx, &row.record)?;
+        let (known, next) = (row.record.objective, runtime.maybe_int("objectiveVersion"));
+        check(Rule::TK6, next.is_none_or(|next| known.is_none_or(|known| next >= known)))?;
+        row.record.take_runtime(runtime);
+        row.record.revision = row.record.revision.saturating_add(1);
+        let told = detail(&[("runtimeDigest", &runtime.digest())]);
+        tasks::save(cx, &mut streams, &row, "task-runtime-updated", told)?;
+    }
+    mark_stale(cx, &mut streams, &row.record, &mail)?;
+    streams.save(cx);
+    Ok(tasks::view(&row.record))
+}
+
+/// Marks the steers and interrupts of a page whose freshness does not fit the task any more.
+fn mark_stale(cx: &mut Context<'_>, streams: &mut Streams, task: &Task, mail: &Query) -> Flow<()> {
+    let (lives, more) = relabel::page(cx, mail)?;
+    if let Some(last) = lives.last().filter(|_| more) {
+        cx.proceed = Some(format!("{}", last.record.cursor));
+    }
+    let mut stale = Vec::new();
+    for life in lives {
+        let reason = life.record.freshness.as_deref().map(|freshness| staleness(freshness, task)).transpose()?;
+        if let Some(reason) = reason.flatten() {
+            stale.push((life, reason));
+        }
+    }
+    let tenant = cx.tenant();
+    let senders: Vec<String> = stale.iter().map(|(life, _)| life.record.sender.key(tenant)).collect();
+    streams.load(cx, senders)?;
+    for (life, reason) in stale {
+        relabel::relabel(cx, streams, life, Label::Stale(reason))?;
+    }
+    Ok(())
+}
+
+/// The order number after which a continuation goes on.
+fn cursor(cx: &Context<'_>) -> Flow<Option<i64>> {
+    let Some(cursor) = &cx.request.cursor else { return Ok(None) };
+    let number = cursor.parse().map_err(|_| Stop::Misuse(Error::new(Code::HostMisuse, "", "no such cursor")))?;
+    Ok(Some(number))
+}
+
+/// The party that the params name in `member`, where it can only be one of the caller's own scope.
+fn own_party(cx: &Context<'_>, member: &str) -> Flow<Option<Party>> {
+    let reference = cx.params.member(member)?;
+    let (task, incarnation) = (reference.text("taskId")?.into(), reference.text("incarnationId")?.into());
+    Ok(cx.own_scope().map(|owner| Party { task, incarnation, owner }))
+}
+
+/// `tasks.rotateIncarnation`: retires an incarnation and registers the next one of the same task and owner, which keeps
+/// what the task consented to. Grants, claims and credentials of the old one end with it.
+pub(crate) fn rotate(cx: &mut Context<'_>) -> Flow<String> {
+    cx.control_plane()?;
+    let input = cx.params.member("next")?;
+    tasks::adapter_reference(input.get("adapterRef"))?;
+    check(Rule::TK7, input.text("taskId")? == cx.params.member("previous")?.text("taskId")?)?;
+    if let Some(own) = own_party(cx, "previous")? {
+        rotation_facts(cx, &own)?;
+    }
+    let previous = tasks::changeable(cx, "previous")?;
+    let (mail, next) = rotation_facts(cx, &previous.record.party)?;
+    cx.fetch(&[])?;
+    let mut streams = Streams::default();
+    streams.load(cx, [previous.id.clone(), next.id.clone()])?;
+    let registered = cx.one(&Task::find_own(cx.tenant(), &next.record.party.owner, &next.record.party.incarnation))?;
+    let registered = registered.map(Task::read).transpose()?;
+    let replayed = cx.replayed()?;
+    let (previous, next) = match registered {
+        Some(next) if replayed || cx.request.cursor.is_some() => (previous, next),
+        registered => {
+            tasks::current(cx, &previous.record)?;
+            check(Rule::TK2, registered.is_none())?;
+            retire(cx, &mut streams, previous, next)?
+        }
+    };
+    if !replayed {
+        let (lives, more) = relabel::page(cx, &mail)?;
+        relabel::streams(cx, &mut streams, &lives)?;
+        cx.proceed = more.then(|| "stale".into());
+        for life in lives {
+            relabel::relabel(cx, &mut streams, life, Label::Stale(Reason::StaleIncarnation))?;
+        }
+        streams.save(cx);
+    }
+    Ok(rotation(&previous.record, &next.record))
+}
+
+/// Asks for what a rotation of `previous` needs; the undecided mail of it, and the next incarnation as the params name
+/// it.
+fn rotation_facts(cx: &mut Context<'_>, previous: &Party) -> Flow<(Query, Row<Task>)> {
+    let tenant = cx.tenant();
+    let record = Task::from_input(cx.params.member("next")?, previous.owner.clone())?;
+    let id = record.party.key(tenant);
+    let mail = Life::find_open(tenant, previous, 0, PAGE);
+    let own = Task::find_own(tenant, &record.party.owner, &record.party.incarnation);
+    for query in [&mail, &own, &Box::find(&previous.key(tenant)), &Box::find(&id)] {
+        cx.hint(query);
+    }
+    Ok((mail, Row { id, revision: 0, record }))
+}
+
+/// One ends, the next begins, in one commit.
+fn retire(
+    cx: &mut Context<'_>,
+    streams: &mut Streams,
+    mut previous: Row<Task>,
+    mut next: Row<Task>,
+) -> Flow<(Row<Task>, Row<Task>)> {
+    let task = &mut previous.record;
+    task.state = "archived".into();
+    task.retired_at = Some(cx.now);
+    task.revision = task.revision.saturating_add(1);
+    (next.record.mute, next.record.quiet_until) = (task.mute, task.quiet_until);
+    let told = detail(&[
+        ("nextIncarnationId", &next.record.party.incarnation),
+        ("previousIncarnationId", &task.party.incarnation),
+        ("registrationDigest", &next.record.registered),
+    ]);
+    let event = Event { kind: "task-rotated", revision: task.revision, detail: told, ..Event::default() };
+    streams.record(cx, &[&previous.id, &next.id], &event)?;
+    tasks::write(cx, &previous);
+    tasks::write(cx, &next);
+    cx.resource = Some((next.id.clone(), 0));
+    Ok((previous, next))
+}
+
+fn rotation(previous: &Task, next: &Task) -> String {
+    let mut w = Writer::new();
+    w.begin_object();
+    w.key("previous");
+    w.begin_object();
+    w.member_str("taskId", &previous.party.task);
+    w.member_str("incarnationId", &previous.party.incarnation);
+    w.member_int("revision", previous.revision);
+    w.member_opt_str("retiredAt", previous.retired_at.map(time::format).as_deref());
+    w.end_object();
+    w.key("current");
+    w.begin_object();
+    next.view(&mut w);
+    w.end_object();
+    w.end_object();
+    w.finish()
+}
