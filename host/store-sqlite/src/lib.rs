@@ -1,1 +1,49 @@
-//! Placeholder crate root.
+//! The default store of ThreadMesh: one SQLite file, on the disk before the answer leaves.
+//!
+//! [`SqliteStore`] is a [`threadmesh_runtime::store::Store`] for many threads and many processes. It knows collections,
+//! ids, revisions, texts and index keys, and nothing of what a document means.
+//!
+//! * **Durable.** Write-ahead log with `synchronous=FULL`: one flush per committed batch. A flush that fails leaves the
+//!   outcome unknown, and the store refuses to write until it is opened again.
+//! * **Private.** File, log, shared memory and lock file have mode 0600 from their first moment; `secure_delete` is on, so
+//!   that what is removed is overwritten. [`SqliteStore::checkpoint_truncate`] empties the log.
+//! * **Shared.** Writers of different processes queue at `<file>.lock`, since SQLite's own busy handler lets whoever comes
+//!   back first win. Nobody sees a busy error before [`Options::busy_limit`].
+//! * **Careful with what it finds.** A file from a newer program is left as it is, byte for byte. A damaged one is never
+//!   repaired, emptied or made again. Network and VM-shared file systems, on which the log's shared memory does not work,
+//!   are refused unless [`Options::allow_network_fs`] is set.
+//!
+//! # Layout
+//!
+//! `facts` is a heap: a row is appended when it is made (its number, the *stamp*, is never used again) and found by its
+//! number only. `entries` maps (index, key, stamp) to nothing; the id is a key of the index without a name. A row keeps the
+//! list of its own keys, so that an update reads one row and touches only the keys that changed; measured against rows
+//! clustered by id, this layout writes less than half as many pages. Names of collections and indexes are small numbers.
+//!
+//! Everything is checked before anything is written, so that applying needs no savepoint (a savepoint copies each page
+//! before its first change, which was measured as two thirds of all bytes written).
+
+mod apply;
+mod batch;
+mod connection;
+mod error;
+mod files;
+mod keys;
+mod names;
+mod open;
+mod options;
+mod outbox;
+mod place;
+mod pool;
+mod query;
+mod queue;
+mod schema;
+mod store;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::OpenError;
+pub use options::{CoreVersion, Options, Synchronous};
+pub use place::{FileSystem, probe};
+pub use store::{Checkpoint, SqliteStore};

@@ -1,0 +1,52 @@
+-- Who may write this file, beside the layout in user_version.
+CREATE TABLE about (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+-- What made the layout; the fingerprint is of the migration's text.
+CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL) STRICT;
+
+-- Numbers that only grow; one row.
+CREATE TABLE counters (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  last_time INTEGER NOT NULL, -- greatest committed time, ms since the Unix epoch
+  stamps INTEGER NOT NULL,    -- the last number given to a fact
+  audit INTEGER NOT NULL,     -- the last audit position
+  effects INTEGER NOT NULL    -- the last number given to a stored effect
+) STRICT;
+INSERT INTO counters VALUES (1, 0, 0, 0, 0);
+
+-- Small numbers for (collection, index); the index without a name is by id.
+CREATE TABLE names (
+  number INTEGER PRIMARY KEY,
+  collection TEXT NOT NULL,
+  index_name TEXT NOT NULL,
+  UNIQUE (collection, index_name)
+) STRICT;
+
+-- The rows, in the order in which they were made. What is short comes before the body, so that it is read without it.
+CREATE TABLE facts (
+  stamp INTEGER PRIMARY KEY,
+  revision INTEGER NOT NULL,
+  name INTEGER NOT NULL,      -- of the collection's index without a name
+  id TEXT NOT NULL,
+  keys BLOB NOT NULL,         -- all entries of the row but that by id
+  body TEXT NOT NULL
+) STRICT;
+
+-- Where rows are found.
+CREATE TABLE entries (
+  name INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  stamp INTEGER NOT NULL,
+  PRIMARY KEY (name, key, stamp)
+) STRICT, WITHOUT ROWID;
+
+-- Repeatable effects. In a lease, due is its end.
+CREATE TABLE outbox (
+  id INTEGER PRIMARY KEY,
+  due INTEGER NOT NULL,       -- ms since the Unix epoch
+  fence INTEGER NOT NULL,     -- how often it was leased
+  name TEXT NOT NULL,
+  key TEXT NOT NULL,
+  body TEXT NOT NULL
+) STRICT;
+CREATE INDEX outbox_due ON outbox (due);

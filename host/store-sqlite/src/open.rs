@@ -1,0 +1,199 @@
+//! Opening: look first, and change nothing before everything is known to be right.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use rusqlite::Connection;
+
+use crate::connection::{Conn, Use};
+use crate::error::OpenError;
+use crate::files::{self, Location};
+use crate::options::Options;
+use crate::place;
+use crate::queue::Queue;
+use crate::schema::{self, Found, Migration};
+
+/// What opening gives.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    /// Where the file is.
+    pub location: Location,
+    /// The writing connection and its queue; nothing in a store for reading only.
+    pub writing: Option<(Conn, Queue)>,
+}
+
+/// Opens the store at `path`, with `migrations` as the known layouts.
+pub(crate) fn open(path: &Path, options: &Options, migrations: &[Migration]) -> Result<Opened, OpenError> {
+    let location = Location::resolve(path)?;
+    if !options.allow_network_fs {
+        let file = location.exists.then_some(location.file.as_path());
+        place::check(&location.directory, file, options.probe)?;
+    }
+    if options.read_only {
+        return open_read_only(location, options, migrations);
+    }
+    let mut queue = None;
+    if !location.exists {
+        if !options.create {
+            return Err(OpenError::NoFile { path: location.file });
+        }
+        queue = Some(create(&location, options, migrations)?);
+    }
+    let began = Instant::now();
+    let in_open = |error| OpenError::sqlite(&location.file, began.elapsed(), error);
+    let conn = look(&location, Use::Write, options, migrations)?;
+    conn.configure(Use::Write, options).map_err(in_open)?;
+    use_log(&conn, &location, began)?;
+    let queue = match queue {
+        Some(queue) => queue,
+        None => Queue::open(location.beside(".lock"))?,
+    };
+    bring_up_to_date(&conn, &queue, &location, options, migrations)?;
+    conn.close_without_checkpoint(false).map_err(in_open)?;
+    Ok(Opened { location, writing: Some((conn, queue)) })
+}
+
+fn open_read_only(location: Location, options: &Options, migrations: &[Migration]) -> Result<Opened, OpenError> {
+    if !location.exists {
+        return Err(OpenError::NoFile { path: location.file });
+    }
+    match look(&location, Use::Read, options, migrations) {
+        // The tables may be the known ones all the same; a query that finds others fails.
+        Ok(_) | Err(OpenError::Newer { .. }) => Ok(Opened { location, writing: None }),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens a connection and refuses what is damaged, foreign or newer. Writes nothing to the file or its log.
+fn look(location: &Location, purpose: Use, options: &Options, migrations: &[Migration]) -> Result<Conn, OpenError> {
+    let log = files::length(&location.beside("-wal"))?.unwrap_or(0);
+    look_at_lengths(location, log)?;
+    let began = Instant::now();
+    let in_open = |error| OpenError::sqlite(&location.file, began.elapsed(), error);
+    let conn = Conn::open(&location.file, purpose, options).map_err(in_open)?;
+    // Closing the last connection carries the log over into the file. Where there is none, closing leaves nothing behind.
+    conn.close_without_checkpoint(log > 0).map_err(in_open)?;
+    match conn.insist(in_one_snapshot).map_err(in_open)? {
+        Found::Foreign(detail) => Err(OpenError::NotAStore { path: location.file.clone(), detail: detail.to_owned() }),
+        Found::Store { layout, minimum_core } => {
+            let (path, known_layout, core) = (location.file.clone(), schema::newest(migrations), options.core);
+            if layout > known_layout || minimum_core > core {
+                return Err(OpenError::Newer { path, layout, known_layout, minimum_core, core });
+            }
+            schema::check_history(&conn.raw, migrations, layout)
+                .map_err(|error| OpenError::while_opening(&location.file, error))?;
+            if options.quick_check {
+                quick_check(&conn.raw)
+                    .map_err(in_open)?
+                    .map_or(Ok(()), |detail| Err(OpenError::damaged(&path, detail)))?;
+            }
+            Ok(conn)
+        }
+    }
+}
+
+/// Files that this store never leaves behind.
+fn look_at_lengths(location: &Location, log: u64) -> Result<(), OpenError> {
+    let journal = files::length(&location.beside("-journal"))?.unwrap_or(0);
+    if journal > 0 {
+        return Err(OpenError::damaged(
+            &location.file,
+            "a rollback journal lies beside it, which a store never writes",
+        ));
+    }
+    match files::length(&location.file)? {
+        Some(0) if log > 0 => Err(OpenError::damaged(&location.file, "the file is empty, but its log is not")),
+        Some(0) => {
+            Err(OpenError::damaged(&location.file, "the file is empty; a new store begins where there is no file"))
+        }
+        Some(_) => Ok(()),
+        None => Err(OpenError::NoFile { path: location.file.clone() }),
+    }
+}
+
+fn in_one_snapshot(conn: &Connection) -> rusqlite::Result<Found> {
+    conn.execute_batch("BEGIN")?;
+    let found = schema::inspect(conn);
+    let ended = conn.execute_batch("ROLLBACK");
+    let found = found?;
+    ended.map(|()| found)
+}
+
+/// What SQLite finds wrong with the file; nothing where it is well.
+pub(crate) fn quick_check(conn: &Connection) -> rusqlite::Result<Option<String>> {
+    let verdict: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    Ok((verdict != "ok").then_some(verdict))
+}
+
+/// Sees to it that the file has a write-ahead log: somebody may have switched it off.
+fn use_log(conn: &Conn, location: &Location, began: Instant) -> Result<(), OpenError> {
+    let mode: String = conn
+        .insist(|raw| raw.query_row("PRAGMA journal_mode=WAL", [], |row| row.get(0)))
+        .map_err(|error| OpenError::sqlite(&location.file, began.elapsed(), error))?;
+    if mode == "wal" {
+        return Ok(());
+    }
+    Err(OpenError::Io { path: location.file.clone(), detail: format!("no write-ahead log here, only {mode}") })
+}
+
+/// Runs missing migrations and raises the minimum core, at the head of the queue.
+fn bring_up_to_date(
+    conn: &Conn,
+    queue: &Queue,
+    location: &Location,
+    options: &Options,
+    migrations: &[Migration],
+) -> Result<(), OpenError> {
+    let in_open = |error| OpenError::while_opening(&location.file, error);
+    let found =
+        conn.insist(in_one_snapshot).map_err(|error| OpenError::sqlite(&location.file, options.busy_limit, error))?;
+    if let Found::Store { layout, minimum_core } = found
+        && layout >= schema::newest(migrations)
+        && minimum_core >= options.minimum_core
+    {
+        return Ok(());
+    }
+    let _head = queue.enter(options.busy_limit).map_err(in_open)?;
+    conn.wait_at_most(options.busy_limit);
+    schema::migrate(&conn.raw, migrations, options.minimum_core).map_err(in_open)
+}
+
+/// Makes the file, unless somebody else does so first. It appears under its name when it is complete and durable.
+fn create(location: &Location, options: &Options, migrations: &[Migration]) -> Result<Queue, OpenError> {
+    if files::length(&location.beside("-wal"))?.unwrap_or(0) > 0 {
+        // SQLite would carry the old log over into the new file.
+        return Err(OpenError::damaged(&location.file, "the file is gone, but its log is there"));
+    }
+    let queue = Queue::open(location.beside(".lock"))?;
+    let head = queue.enter(options.busy_limit).map_err(|error| OpenError::while_opening(&location.file, error))?;
+    if files::length(&location.file)?.is_none() {
+        let new = Location { file: location.beside(".new"), ..location.clone() };
+        for left_behind in [new.file.clone(), new.beside("-wal"), new.beside("-shm"), new.beside("-journal")] {
+            // From a creation that was interrupted; nobody else is at this place in the queue.
+            let _ = fs::remove_file(left_behind);
+        }
+        let in_create = |error| OpenError::io(&location.file, "cannot be created", &error);
+        let file = files::create_private(&new.file).map_err(in_create)?;
+        drop(file);
+        fill(&new, options, migrations)?;
+        // Somebody may ignore the queue; then theirs is opened, or refused, as any other.
+        files::publish(&new.file, location).map_err(in_create)?;
+    }
+    drop(head);
+    Ok(queue)
+}
+
+/// Turns an empty file into an empty store, on the disk when this returns.
+fn fill(new: &Location, options: &Options, migrations: &[Migration]) -> Result<(), OpenError> {
+    let began = Instant::now();
+    let in_open = |error| OpenError::sqlite(&new.file, began.elapsed(), error);
+    let conn = Conn::open(&new.file, Use::Write, options).map_err(in_open)?;
+    conn.raw.execute_batch("PRAGMA page_size=4096;").map_err(in_open)?;
+    conn.configure_for_creation(options).map_err(in_open)?;
+    use_log(&conn, new, began)?;
+    schema::migrate(&conn.raw, migrations, options.minimum_core)
+        .map_err(|error| OpenError::while_opening(&new.file, error))?;
+    // Carries the log over into the file, flushes it, and removes the log.
+    conn.raw.close().map_err(|(_, error)| in_open(error))
+}

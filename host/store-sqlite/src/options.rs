@@ -1,0 +1,113 @@
+//! How a store is opened.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::place::{FileSystem, probe};
+
+/// How to open a store; `Options::default()` is right for production.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Make the file if it is not there. Default: yes.
+    pub create: bool,
+    /// Only read: nothing is created or migrated, and a file from a newer program may be looked at. Default: no.
+    pub read_only: bool,
+    /// When a commit is on the disk. Default: [`Synchronous::Full`]; anything else is for tests.
+    pub synchronous: Synchronous,
+    /// The name of the SQLite VFS to use; for tests that inject faults. Default: the platform's.
+    pub vfs: Option<String>,
+    /// Open the file on a network or VM-shared file system all the same. Default: no.
+    pub allow_network_fs: bool,
+    /// Finds out on what file system a path is. Default: [`probe`]; another one is for tests.
+    pub probe: fn(&Path) -> io::Result<FileSystem>,
+    /// How long anything may wait for other threads and processes. Default: 60 s.
+    pub busy_limit: Duration,
+    /// Run SQLite's quick check on opening, which reads the whole file. Default: no.
+    pub quick_check: bool,
+    /// The version of the component that this host runs. Default: that of this crate.
+    pub core: CoreVersion,
+    /// The oldest version of the component that may write this file from now on; never lowers what the file says.
+    /// Default: that of the layout.
+    pub minimum_core: CoreVersion,
+    /// How many connections read at the same time, at most. Default: 4.
+    pub readers: usize,
+    /// How many pages the log may hold before it is carried over into the file. Default: 4000 (16 MB).
+    pub checkpoint_pages: u32,
+    /// Page cache of the writing connection, in KiB. Default: 16 384.
+    pub cache_kib: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            create: true,
+            read_only: false,
+            synchronous: Synchronous::Full,
+            vfs: None,
+            allow_network_fs: false,
+            probe,
+            busy_limit: Duration::from_secs(60),
+            quick_check: false,
+            core: CoreVersion::of_this_crate(),
+            minimum_core: CoreVersion { major: 0, minor: 1, patch: 0 },
+            readers: 4,
+            checkpoint_pages: 4_000,
+            cache_kib: 16_384,
+        }
+    }
+}
+
+/// When a commit is on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Synchronous {
+    /// Before it returns.
+    #[default]
+    Full,
+    /// At the next checkpoint: a power failure loses committed batches. For tests only.
+    Normal,
+    /// Whenever the system likes: a power failure may destroy the file. For tests only.
+    Off,
+}
+
+impl Synchronous {
+    /// The value of the pragma.
+    pub(crate) fn pragma(self) -> &'static str {
+        match self {
+            Self::Full => "FULL",
+            Self::Normal => "NORMAL",
+            Self::Off => "OFF",
+        }
+    }
+}
+
+/// The version of a component, without its pre-release part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CoreVersion {
+    /// As in semantic versioning.
+    pub major: u32,
+    /// As in semantic versioning.
+    pub minor: u32,
+    /// As in semantic versioning.
+    pub patch: u32,
+}
+
+impl CoreVersion {
+    /// Reads `major.minor.patch`, with whatever follows a `-` or `+` ignored; nothing if it is not that.
+    pub fn parse(text: &str) -> Option<Self> {
+        let plain = text.split(['-', '+']).next()?;
+        let mut numbers = plain.split('.').map(|number| number.parse::<u32>().ok());
+        let version = Self { major: numbers.next()??, minor: numbers.next()??, patch: numbers.next()?? };
+        numbers.next().is_none().then_some(version)
+    }
+
+    fn of_this_crate() -> Self {
+        Self::parse(env!("CARGO_PKG_VERSION")).unwrap_or(Self { major: 0, minor: 0, patch: 0 })
+    }
+}
+
+impl std::fmt::Display for CoreVersion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}

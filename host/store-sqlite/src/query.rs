@@ -1,0 +1,100 @@
+//! Queries as SQL. An entry without its fact comes out as a null and is reported as damage.
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
+use threadmesh_runtime::store::{Query, Row, RowIdentity};
+
+/// A select with the given columns beside id, key, revision and stamp, and the given condition and order.
+macro_rules! select {
+    ($columns:literal, $condition:literal, $order:literal) => {
+        concat!(
+            "SELECT f.id, e.key, f.revision, f.stamp",
+            $columns,
+            " FROM entries e LEFT JOIN facts f ON f.stamp = e.stamp WHERE e.name = ?1 AND ",
+            $condition,
+            " ORDER BY ",
+            $order,
+            " LIMIT ?3"
+        )
+    };
+}
+
+/// The four shapes of a query: one key or a range, forward or backward.
+macro_rules! selects {
+    ($columns:literal) => {
+        [
+            select!($columns, "e.key = ?2", "e.stamp"),
+            select!($columns, "e.key = ?2", "e.stamp DESC"),
+            select!($columns, "e.key >= ?2 AND e.key < ?4", "e.key, e.stamp"),
+            select!($columns, "e.key >= ?2 AND e.key < ?4", "e.key DESC, e.stamp DESC"),
+        ]
+    };
+}
+
+const WITH_BODY: [&str; 4] = selects!(", f.body");
+const WITHOUT_BODY: [&str; 4] = selects!("");
+
+/// The rows that `query` finds in the index with the number `name`.
+pub(crate) fn rows(conn: &Connection, name: i64, query: &Query) -> rusqlite::Result<Vec<Row>> {
+    collect(conn, &WITH_BODY, name, query, |row| {
+        let RowIdentity { id, key, revision, stamp } = identity(row)?;
+        Ok(Row { id, key, revision, body: row.get(4)?, stamp })
+    })
+}
+
+/// As [`rows`], without reading their texts.
+pub(crate) fn identities(conn: &Connection, name: i64, query: &Query) -> rusqlite::Result<Vec<RowIdentity>> {
+    collect(conn, &WITHOUT_BODY, name, query, identity)
+}
+
+fn collect<T>(
+    conn: &Connection,
+    selects: &[&str; 4],
+    name: i64,
+    query: &Query,
+    make: impl Fn(&SqlRow<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    let shape = usize::from(query.reverse) + if query.end.is_some() { 2 } else { 0 };
+    let mut statement = conn.prepare_cached(selects[shape])?;
+    let mut found = match &query.end {
+        None => statement.query(params![name, query.start, query.limit])?,
+        Some(end) => statement.query(params![name, query.start, query.limit, end])?,
+    };
+    let mut made = Vec::new();
+    while let Some(row) = found.next()? {
+        made.push(make(row)?);
+    }
+    Ok(made)
+}
+
+fn identity(row: &SqlRow<'_>) -> rusqlite::Result<RowIdentity> {
+    Ok(RowIdentity { id: row.get(0)?, key: row.get(1)?, revision: row.get(2)?, stamp: unsigned(row, 3)? })
+}
+
+/// A number that the store only counts up. SQLite knows signed ones only.
+pub(crate) fn unsigned(row: &SqlRow<'_>, column: usize) -> rusqlite::Result<u64> {
+    row.get::<_, i64>(column).map(i64::cast_unsigned)
+}
+
+/// A row as an update needs it.
+#[derive(Debug)]
+pub(crate) struct Current {
+    pub stamp: i64,
+    pub revision: u32,
+    /// See [`crate::keys`].
+    pub keys: Vec<u8>,
+}
+
+/// The row with `id` in the collection whose index without a name has the number `name`.
+pub(crate) fn current(conn: &Connection, name: i64, id: &str) -> rusqlite::Result<Option<Current>> {
+    let sql = "SELECT f.stamp, f.revision, f.keys FROM entries e LEFT JOIN facts f ON f.stamp = e.stamp
+               WHERE e.name = ?1 AND e.key = ?2 LIMIT 1";
+    let make = |row: &SqlRow<'_>| {
+        let keys = match row.get_ref(2)? {
+            ValueRef::Blob(keys) => keys.to_vec(),
+            other => return Err(rusqlite::Error::InvalidColumnType(2, "keys".into(), other.data_type())),
+        };
+        Ok(Current { stamp: row.get(0)?, revision: row.get(1)?, keys })
+    };
+    conn.prepare_cached(sql)?.query_row(params![name, id], make).optional()
+}

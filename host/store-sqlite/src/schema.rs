@@ -1,0 +1,124 @@
+//! The layout of the file: what is recorded about it, and how it came to be.
+
+use rusqlite::{Connection, OptionalExtension};
+use threadmesh_runtime::store::StoreError;
+
+use crate::error::InStore;
+use crate::options::CoreVersion;
+
+/// Marks a SQLite file as a store of ThreadMesh: "TMsh".
+const APPLICATION_ID: i64 = 0x544d_7368;
+
+/// One step of the layout. Its text never changes once it was released.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Migration {
+    /// The layout that it leads to; counts from 1 without gaps.
+    pub version: i64,
+    /// For people.
+    pub name: &'static str,
+    /// SQL, run in one transaction with the record of it.
+    pub sql: &'static str,
+}
+
+/// All steps that this program knows.
+pub(crate) const MIGRATIONS: &[Migration] =
+    &[Migration { version: 1, name: "facts", sql: include_str!("migrations/0001-facts.sql") }];
+
+/// The layout that `migrations` lead to.
+pub(crate) fn newest(migrations: &[Migration]) -> i64 {
+    migrations.last().map_or(0, |migration| migration.version)
+}
+
+/// What a file says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Made by something else; how that was seen.
+    Foreign(&'static str),
+    /// A store.
+    Store {
+        /// Its layout.
+        layout: i64,
+        /// The oldest core that may write it.
+        minimum_core: CoreVersion,
+    },
+}
+
+/// Reads what the file says of itself, from one snapshot. Writes nothing.
+pub(crate) fn inspect(conn: &Connection) -> rusqlite::Result<Found> {
+    let number = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, i64>(0));
+    if number("PRAGMA application_id")? != APPLICATION_ID {
+        return Ok(Found::Foreign("its application id is another one"));
+    }
+    let layout = number("PRAGMA user_version")?;
+    let text: Option<String> =
+        conn.query_row("SELECT value FROM about WHERE name = 'minimum-core'", [], |row| row.get(0)).optional()?;
+    match text.as_deref().map(CoreVersion::parse) {
+        Some(Some(minimum_core)) if layout > 0 => Ok(Found::Store { layout, minimum_core }),
+        _ => Ok(Found::Foreign("it does not say which layout and core it is for")),
+    }
+}
+
+/// Whether the recorded steps are those that this program knows, up to the file's layout.
+pub(crate) fn check_history(conn: &Connection, migrations: &[Migration], layout: i64) -> Result<(), StoreError> {
+    let mut statement = conn.prepare("SELECT version, fingerprint FROM migrations ORDER BY version").in_store()?;
+    let recorded: Vec<(i64, String)> =
+        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).and_then(Iterator::collect).in_store()?;
+    let known = migrations.iter().filter(|migration| migration.version <= layout);
+    let known: Vec<(i64, String)> = known.map(|migration| (migration.version, fingerprint(migration.sql))).collect();
+    if recorded == known {
+        return Ok(());
+    }
+    Err(StoreError::damaged("its layout was made by other steps than those that this program knows"))
+}
+
+/// Runs the steps that the file lacks, in one transaction. To be called at the head of the queue.
+pub(crate) fn migrate(
+    conn: &Connection,
+    migrations: &[Migration],
+    minimum_core: CoreVersion,
+) -> Result<(), StoreError> {
+    conn.execute_batch("BEGIN IMMEDIATE").in_store()?;
+    let done = migrate_in_transaction(conn, migrations, minimum_core);
+    let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
+    let ended = conn.execute_batch(end).in_store();
+    done.and(ended)
+}
+
+fn migrate_in_transaction(
+    conn: &Connection,
+    migrations: &[Migration],
+    minimum_core: CoreVersion,
+) -> Result<(), StoreError> {
+    // Another process may have been first.
+    let layout: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0)).in_store()?;
+    if layout > 0 {
+        check_history(conn, migrations, layout)?;
+    }
+    for migration in migrations.iter().filter(|migration| migration.version > layout) {
+        conn.execute_batch(migration.sql).in_store()?;
+        let record = (migration.version, migration.name, fingerprint(migration.sql));
+        conn.execute("INSERT INTO migrations (version, name, fingerprint) VALUES (?1, ?2, ?3)", record).in_store()?;
+    }
+    raise_minimum_core(conn, minimum_core)?;
+    conn.pragma_update(None, "application_id", APPLICATION_ID).in_store()?;
+    conn.pragma_update(None, "user_version", newest(migrations)).in_store()
+}
+
+/// Says in the file which core may write it, if that is newer than what it says.
+fn raise_minimum_core(conn: &Connection, minimum_core: CoreVersion) -> Result<(), StoreError> {
+    let sql = "SELECT value FROM about WHERE name = 'minimum-core'";
+    let now: Option<String> = conn.query_row(sql, [], |row| row.get(0)).optional().in_store()?;
+    if now.as_deref().and_then(CoreVersion::parse).is_some_and(|now| now >= minimum_core) {
+        return Ok(());
+    }
+    let sql = "INSERT OR REPLACE INTO about (name, value) VALUES ('minimum-core', ?1)";
+    conn.execute(sql, [minimum_core.to_string()]).in_store().map(|_| ())
+}
+
+/// FNV-1a of a step's text. It tells apart what this project wrote at different times, and is no protection.
+fn fingerprint(sql: &str) -> String {
+    let hash = sql
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    format!("{hash:016x}")
+}

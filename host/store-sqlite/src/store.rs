@@ -1,0 +1,197 @@
+//! The store: its parts put together.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use threadmesh_runtime::store::{Answer, Batch, EffectLease, LeasedEffect, Query, Store, StoreError, Turn};
+
+use crate::apply::Counters;
+use crate::batch::{SqliteBatch, Writer};
+use crate::connection::Conn;
+use crate::error::{OpenError, store_error};
+use crate::names::Names;
+use crate::open::{Opened, open, quick_check};
+use crate::options::Options;
+use crate::outbox;
+use crate::pool::Pool;
+use crate::query;
+use crate::schema::{MIGRATIONS, Migration};
+
+/// A store in one SQLite file; see the [crate](crate). Shared by all threads of a process.
+#[derive(Debug)]
+pub struct SqliteStore {
+    file: PathBuf,
+    limit: Duration,
+    names: Names,
+    turn: Turn,
+    // Closed in this order: whoever closes last empties the log, and only the writer can.
+    pool: Pool,
+    watch: Mutex<Conn>,
+    writer: Option<Mutex<Writer>>,
+}
+
+/// What a checkpoint came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Whether a reader or writer, in this process or another, was in the way until the end: then the log still holds
+    /// what it held, and what was removed from the file may still be in it.
+    pub busy: bool,
+    /// Pages in the log.
+    pub log_pages: i64,
+    /// Those of them that are in the file as well.
+    pub moved_pages: i64,
+}
+
+impl SqliteStore {
+    /// Opens the store at `path`, and makes it where it is missing. [`OpenError`] says what is wrong otherwise, and that
+    /// nothing was changed.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, OpenError> {
+        Self::open_with(path.as_ref(), options, MIGRATIONS)
+    }
+
+    pub(crate) fn open_with(path: &Path, options: Options, migrations: &[Migration]) -> Result<Self, OpenError> {
+        let Opened { location, writing } = open(path, &options, migrations)?;
+        let (file, limit) = (location.file, options.busy_limit);
+        let pool = Pool::new(file.clone(), options);
+        let watch = pool.open().map_err(|error| OpenError::sqlite(&file, Duration::ZERO, error))?;
+        let writer = writing.map(|(conn, queue)| Mutex::new(Writer::new(conn, queue, limit)));
+        Ok(Self { file, limit, names: Names::default(), turn: Turn::default(), pool, watch: Mutex::new(watch), writer })
+    }
+
+    /// The file, links resolved.
+    pub fn path(&self) -> &Path {
+        &self.file
+    }
+
+    /// Carries the log over into the file and empties it, so that nothing is left in it of what was removed (settled
+    /// point 45). Waits up to `wait` for readers and writers everywhere; [`Checkpoint::busy`] says that it was in vain.
+    pub fn checkpoint_truncate(&self, wait: Duration) -> Result<Checkpoint, StoreError> {
+        let began = Instant::now();
+        let _turn = self.turn.take(wait)?;
+        let writer = self.writer()?;
+        let conn = writer.conn(began)?;
+        conn.wait_at_most(wait.saturating_sub(began.elapsed()));
+        let make = |row: &rusqlite::Row<'_>| {
+            Ok(Checkpoint { busy: row.get::<_, i64>(0)? != 0, log_pages: row.get(1)?, moved_pages: row.get(2)? })
+        };
+        conn.raw
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], make)
+            .map_err(|error| store_error(error, began.elapsed()))
+    }
+
+    /// SQLite's quick check of the whole file, and whether every key leads to its row; [`StoreError::Damaged`] with the
+    /// first finding.
+    pub fn check(&self) -> Result<(), StoreError> {
+        let finding = self.pool.read(|conn| match quick_check(conn)? {
+            Some(finding) => Ok(Some(finding)),
+            None => inner_check(conn),
+        })?;
+        finding.map_or(Ok(()), |detail| Err(StoreError::Damaged { detail }))
+    }
+
+    fn writer(&self) -> Result<MutexGuard<'_, Writer>, StoreError> {
+        let writer =
+            self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly { detail: "opened for reading only".into() })?;
+        Ok(writer.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn in_transaction<T>(&self, what: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        let _turn = self.turn.take(self.limit)?;
+        self.writer()?.in_transaction(what)
+    }
+
+    fn answer(&self, conn: &Connection, query: &Query) -> rusqlite::Result<Answer> {
+        Ok(match self.names.find(conn, &query.collection, &query.index)? {
+            Some(name) => Answer { rows: query::rows(conn, name, query)? },
+            None => Answer::default(),
+        })
+    }
+}
+
+impl Store for SqliteStore {
+    fn read(&self, queries: &[Query]) -> Result<Vec<Answer>, StoreError> {
+        self.pool.read(|conn| match queries {
+            // One statement is one snapshot by itself.
+            [query] => Ok(vec![self.answer(conn, query)?]),
+            _ => {
+                conn.prepare_cached("BEGIN")?.execute([])?;
+                let answers = queries.iter().map(|query| self.answer(conn, query)).collect();
+                conn.prepare_cached("ROLLBACK")?.execute([])?;
+                answers
+            }
+        })
+    }
+
+    fn begin(&self) -> Result<Box<dyn Batch + '_>, StoreError> {
+        let began = Instant::now();
+        let turn = self.turn.take(self.limit)?;
+        Ok(Box::new(SqliteBatch::begin(turn, self.writer()?, &self.names, began)?))
+    }
+
+    fn last_time(&self) -> Result<i64, StoreError> {
+        Ok(self.pool.read(Counters::load)?.last_time)
+    }
+
+    fn changes(&self) -> Result<u64, StoreError> {
+        let began = Instant::now();
+        let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        watch.wait_at_most(self.limit);
+        watch
+            .insist(|conn| conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| query::unsigned(row, 0)))
+            .map_err(|error| store_error(error, began.elapsed()))
+    }
+
+    fn lease_effects(&self, now: i64, lease_ms: i64, limit: u32) -> Result<Vec<LeasedEffect>, StoreError> {
+        // Dispatchers ask often, and mostly in vain.
+        if limit == 0 || self.next_effect_due()?.is_none_or(|due| due > now) {
+            return Ok(Vec::new());
+        }
+        self.in_transaction(|conn| outbox::lease(conn, now, now.saturating_add(lease_ms), limit))
+    }
+
+    fn complete_effect(&self, lease: EffectLease) -> Result<bool, StoreError> {
+        self.in_transaction(|conn| outbox::complete(conn, lease))
+    }
+
+    fn release_effect(&self, lease: EffectLease, retry_at: i64) -> Result<bool, StoreError> {
+        self.in_transaction(|conn| outbox::release(conn, lease, retry_at))
+    }
+
+    fn next_effect_due(&self) -> Result<Option<i64>, StoreError> {
+        self.pool.read(outbox::next_due)
+    }
+}
+
+/// What the layout demands and SQLite does not check.
+fn inner_check(conn: &Connection) -> rusqlite::Result<Option<String>> {
+    let demands = [
+        (
+            "a key leads to no row",
+            "SELECT 1 FROM entries e LEFT JOIN facts f ON f.stamp = e.stamp WHERE f.stamp IS NULL",
+        ),
+        (
+            "a row is not found by its id",
+            "SELECT 1 FROM facts f WHERE NOT EXISTS
+             (SELECT 1 FROM entries e WHERE e.name = f.name AND e.key = f.id AND e.stamp = f.stamp)",
+        ),
+        (
+            "two rows have the same id",
+            "SELECT 1 FROM names n JOIN entries e ON e.name = n.number WHERE n.index_name = ''
+             GROUP BY e.name, e.key HAVING count(*) > 1",
+        ),
+        ("a counter is behind", "SELECT 1 FROM counters WHERE stamps < (SELECT coalesce(max(stamp), 0) FROM facts)"),
+        (
+            "the audit has a gap",
+            "SELECT 1 FROM counters WHERE audit <> (SELECT count(*) FROM entries e JOIN names n ON e.name = n.number
+             WHERE n.collection = 'audit' AND n.index_name = '')",
+        ),
+    ];
+    for (finding, sql) in demands {
+        if conn.prepare(sql)?.exists([])? {
+            return Ok(Some(finding.to_owned()));
+        }
+    }
+    Ok(None)
+}
