@@ -5,6 +5,8 @@ mod lives;
 mod maintenance;
 mod reads;
 mod relationships;
+mod revoke;
 mod runtime;
 mod tasks;
+mod walks;
 pub(crate) mod world;

@@ -48,3 +48,51 @@ fn ids_of_other_owners_do_not_conflict() {
     world.call(&policy, "tasks.register", registration(&survey)).ok();
     world.call(&policy, "tasks.get", json!({"task": reference(&survey)})).ok();
 }
+
+#[test]
+fn an_adapter_reference_names_a_profile_and_a_session_and_nothing_else() {
+    let mut world = World::new();
+    let (alice, survey) = (user("alice"), task("alice", "survey"));
+    let mut command = registration(&survey);
+    command["task"]["adapterRef"] = json!({"kind": "codex", "command": "/bin/sh"});
+    let problem = world.call(&alice, "tasks.register", command).problem.unwrap();
+    assert_eq!((problem.code, problem.pointer.as_str()), (Code::ParamsInvalid, "/task/adapterRef"));
+    world.call(&alice, "tasks.register", registration(&survey)).ok();
+    let attach = |reference_: serde_json::Value, revision: i64| json!({"task": reference(&survey), "adapterRef": reference_, "expectedRevision": revision});
+    for reference in [json!({"session": "1"}), json!({"kind": 1}), json!({"kind": "codex", "session": ""})] {
+        assert_eq!(world.call(&survey, "tasks.attach", attach(reference, 0)).rule(), "TK-1");
+    }
+    let keyed = with(attach(json!({"kind": "gemini"}), 0), json!({"idempotencyKey": "idem_attach-1"}));
+    let attached = world.call(&survey, "tasks.attach", keyed.clone()).ok();
+    assert_eq!((&attached["adapterRef"], &attached["revision"]), (&json!({"kind": "gemini"}), &json!(1)));
+    assert_eq!(world.call(&survey, "tasks.attach", keyed).status, Status::Replayed);
+    let again = attach(json!({"kind": "codex"}), 0);
+    assert_eq!(world.call(&alice, "tasks.attach", again.clone()).code(), Code::RevisionConflict);
+    assert_eq!(world.call(&user("bob"), "tasks.attach", again.clone()).code(), Code::NotVisible);
+    assert_eq!(world.call(&operator(), "tasks.attach", again).code(), Code::ControlPlaneRequired);
+    // The registration is still the one that it was.
+    assert_eq!(world.call(&alice, "tasks.register", registration(&survey)).ok()["adapterRef"]["kind"], "gemini");
+    let next = json!({"previous": reference(&survey), "next": registration(&incarnation("alice", "survey", 2))["task"],
+        "expectedRevision": 1});
+    world.call(&alice, "tasks.rotateIncarnation", next).ok();
+    let late = attach(json!({"kind": "codex"}), 2);
+    assert_eq!(world.call(&alice, "tasks.attach", late).code(), Code::TaskRetired);
+    let draft = grant(&survey, &survey, "peer", 1);
+    assert_eq!(world.call(&alice, "relationships.grant", draft).code(), Code::TaskRetired);
+}
+
+#[test]
+fn missing_and_foreign_tasks_look_the_same() {
+    let mut world = World::new();
+    let survey = task("alice", "survey");
+    world.call(&user("alice"), "tasks.register", registration(&survey)).ok();
+    let missing = json!({"task": {"taskId": "nothing", "incarnationId": "inc_nothing-0001"}});
+    for stranger in [user("bob"), task("alice", "bridge"), task("bob", "survey")] {
+        let foreign = world.call(&stranger, "tasks.get", json!({"task": reference(&survey)}));
+        assert_eq!(foreign.value, world.call(&stranger, "tasks.get", missing.clone()).value);
+        assert_eq!(foreign.code(), Code::NotVisible);
+    }
+    for reader in [policy("board"), operator(), host()] {
+        world.call(&reader, "tasks.get", json!({"task": reference(&survey)})).ok();
+    }
+}

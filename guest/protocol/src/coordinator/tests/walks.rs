@@ -1,0 +1,316 @@
+//! Random walks over all operations: whatever happens in whatever order, the records stay sound, no call is made twice,
+//! and there is a way out of every state.
+
+use super::world::*;
+use crate::coordinator::records::life::Life;
+use crate::coordinator::{Principal, Status};
+use crate::generated::machines::Submission;
+use alloc::{
+    collections::BTreeMap,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use serde_json::{Value, json};
+
+/// Where a walk is.
+struct Walk {
+    world: World,
+    seed: u64,
+    /// The current incarnation of each task.
+    survey: u32,
+    bridge: u32,
+    version: i64,
+    messages: u32,
+    /// Every call to an adapter, by message.
+    calls: BTreeMap<String, Vec<String>>,
+    /// How often each operation was accepted.
+    done: BTreeMap<String, u32>,
+}
+
+impl Walk {
+    fn new(seed: u64) -> Self {
+        let mut world = World::new();
+        let (survey, bridge) = (task("alice", "survey"), task("bob", "bridge"));
+        world.call(&user("alice"), "tasks.register", registration(&survey)).ok();
+        world.call(&user("bob"), "tasks.register", registration(&bridge)).ok();
+        let executor = if seed.is_multiple_of(3) { "caller" } else { "host" };
+        world.call(&operator(), "adapters.declare", profile("codex", executor)).ok();
+        world.call(&policy("board"), "relationships.grant", grant(&survey, &bridge, "supervisor", 1)).ok();
+        let (calls, done) = (BTreeMap::new(), BTreeMap::new());
+        let seed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        Self { world, seed, survey: 1, bridge: 1, version: 1, messages: 0, calls, done }
+    }
+
+    fn below(&mut self, most: usize) -> usize {
+        // xorshift64: any walk can be repeated by its number.
+        self.seed ^= self.seed << 13;
+        self.seed ^= self.seed >> 7;
+        self.seed ^= self.seed << 17;
+        (self.seed >> 33) as usize % most
+    }
+
+    fn pick<T: Clone>(&mut self, items: &[T]) -> Option<T> {
+        if items.is_empty() { None } else { Some(items[self.below(items.len())].clone()) }
+    }
+
+    fn survey(&self) -> Principal {
+        incarnation("alice", "survey", self.survey)
+    }
+
+    fn bridge(&self) -> Principal {
+        incarnation("bob", "bridge", self.bridge)
+    }
+
+    /// The current receiver, sometimes another worker, its predecessor or somebody else.
+    fn receiver(&mut self) -> Principal {
+        let mut bridge = self.bridge();
+        match self.below(12) {
+            0 | 1 => bridge.worker = Some("worker-2".into()),
+            2 if self.bridge > 1 => bridge = incarnation("bob", "bridge", self.bridge - 1),
+            3 => bridge = self.survey(),
+            _ => {}
+        }
+        bridge
+    }
+
+    /// Calls, sometimes twice with the same key, and looks at the effects.
+    fn call(&mut self, who: &Principal, operation: &str, params: Value) {
+        let key = format!("idem_walk-{:08}", self.below(1 << 30));
+        let params = match operation {
+            "mailbox.listPending" | "tasks.wait" | "audit.list" => params,
+            _ => with(params, json!({ "idempotencyKey": key })),
+        };
+        let reply = self.world.call(who, operation, params.clone());
+        if reply.status == Status::Accepted {
+            *self.done.entry(operation.into()).or_default() += 1;
+        }
+        for effect in reply.effects {
+            let body: Value = serde_json::from_str(&effect.body).unwrap();
+            let message = body["messageId"].as_str().unwrap().to_string();
+            let life = self.world.life(&message);
+            let absent = |state| matches!(state, Submission::ConfirmedNotSubmitted);
+            assert!(life.past.iter().all(|attempt| absent(attempt.state)), "a call beside an open one");
+            let calls = self.calls.entry(message).or_default();
+            assert!(!calls.contains(&effect.key), "called twice: {}", effect.key);
+            calls.push(effect.key);
+        }
+        if self.below(6) == 0 && reply.status == Status::Accepted && params.get("idempotencyKey").is_some() {
+            let again = self.world.call(who, operation, params);
+            assert!(again.effects.is_empty(), "a replay calls");
+            assert!(again.status != Status::Accepted, "{operation} is accepted twice under one key");
+        }
+    }
+
+    fn life(&mut self) -> Option<Life> {
+        let lives = self.world.lives();
+        self.pick(&lives)
+    }
+
+    fn step(&mut self) {
+        match self.below(16) {
+            0..=2 => self.send(),
+            3..=6 => self.handle(),
+            7 | 8 => self.submit(),
+            9..=11 => self.resolve(),
+            12 => self.authority(),
+            13 => self.task(),
+            14 => {
+                let who = self.pick(&[policy("board"), user("alice"), user("bob")]).unwrap();
+                self.call(&who, "maintenance.expireDue", json!({"limit": 2}));
+            }
+            _ => {
+                let by = self.pick(&[10, 1000, 61_000, 40_000, 700_000]).unwrap();
+                self.world.now += by;
+                if self.below(4) == 0 {
+                    self.world.instance = format!("host-{}", self.below(3));
+                }
+            }
+        }
+    }
+
+    fn send(&mut self) {
+        self.messages += 1;
+        let (survey, bridge) = (self.survey(), self.bridge());
+        let intent = self.pick(&["notify", "suggest", "suggest", "steer", "steer", "interrupt"]).unwrap();
+        let mut params = message(self.world.now, &survey, &bridge, &format!("msg_walk-{:04}", self.messages), intent);
+        if let Some(run) = params["envelope"].get_mut("freshness") {
+            *run = json!({"expectedRunId": "run-1"});
+        }
+        self.call(&survey, "messages.send", params);
+    }
+
+    fn handle(&mut self) {
+        let Some(life) = self.life() else { return };
+        let (survey, who) = (incarnation_of(&life.sender), self.receiver());
+        let params = with(named(&survey, &life.message), json!({"expectedRevision": life.revision}));
+        let words =
+            ["accepted", "accepted", "accepted", "rejected", "deferred", "stale", "expired", "unsupported", "revoked"];
+        let decision = self.pick(&words).unwrap();
+        match self.below(6) {
+            0 => self.call(&who, "messages.respond", with(params, json!({ "decision": decision }))),
+            1 => self.call(&who, "messages.failDelivery", with(params, json!({"failureReason": "no harness"}))),
+            2 => self.call(&who, "mailbox.listPending", json!({"receiver": reference(&who)})),
+            _ => {
+                self.call(&who, "mailbox.claim", params.clone());
+                let token = self.world.life(&life.message).claim.map(|claim| claim.token).unwrap_or_default();
+                if crate::digest::is_digest(&token) {
+                    let decision = if matches!(decision, "rejected" | "deferred") { decision } else { "accepted" };
+                    let ack = with(params, json!({"claimToken": token}));
+                    match self.below(4) {
+                        0 => self.call(&who, "adapter.acceptAndBegin", ack),
+                        _ => self.call(&who, "mailbox.ack", with(ack, json!({ "decision": decision }))),
+                    }
+                }
+            }
+        }
+    }
+
+    fn submit(&mut self) {
+        let accepted = |life: &Life| life.decision.name() == "accepted";
+        let lives: Vec<Life> = self.world.lives().into_iter().filter(accepted).collect();
+        let Some(life) = self.pick(&lives) else { return };
+        let (survey, who) = (incarnation_of(&life.sender), self.receiver());
+        let params = with(named(&survey, &life.message), json!({"expectedRevision": life.revision}));
+        self.call(&who, "adapter.prepareSubmission", params);
+        if let Some(attempt) = self.world.life(&life.message).attempt.filter(|_| self.below(3) > 0) {
+            let params = json!({"submissionId": attempt.id, "expectedRevision": attempt.disposition_revision});
+            self.call(&who, "adapter.beginSubmission", params);
+        }
+    }
+
+    fn resolve(&mut self) {
+        let tried = |life: &Life| life.attempt.is_some();
+        let lives: Vec<Life> = self.world.lives().into_iter().filter(tried).collect();
+        let Some(life) = self.pick(&lives) else { return };
+        let attempts: Vec<_> = life.attempt.iter().chain(&life.past).map(|attempt| attempt.id.clone()).collect();
+        let id = self.pick(&attempts).unwrap();
+        let everybody = [host(), operator(), self.bridge(), self.survey(), user("bob"), user("alice"), policy("board")];
+        let who = self.pick(&everybody).unwrap();
+        let receipt = json!({"adapterOperationId": "turn-1", "acceptedAt": "2026-06-01T08:00:01Z"});
+        let base = json!({"submissionId": id});
+        let revised = with(base.clone(), json!({"expectedRevision": life.revision}));
+        match self.below(3) {
+            0 => self.call(&who, "adapter.recordReceipt", with(revised, json!({ "receipt": receipt }))),
+            1 => {
+                let words = ["confirmed-submitted", "confirmed-not-submitted", "manual-required"];
+                let resolution = self.pick(&words).unwrap();
+                let mut how = json!({"resolution": resolution, "evidenceRefs": ["log:1"]});
+                if resolution == "confirmed-submitted" {
+                    how["receipt"] = receipt;
+                }
+                self.call(&who, "adapter.reconcileSubmission", with(revised, json!({ "reconciliation": how })));
+            }
+            _ => {
+                let words = ["found", "absent-final", "absent-now", "unanswerable", "not-submitted"];
+                let result = self.pick(&words).unwrap();
+                let mut query = with(base, json!({"result": result, "evidenceRefs": ["log:1"]}));
+                if result == "found" {
+                    query["receipt"] = receipt;
+                }
+                self.call(&host(), "adapter.recordQuery", query);
+            }
+        }
+    }
+
+    fn authority(&mut self) {
+        let (survey, bridge) = (self.survey(), self.bridge());
+        if self.below(2) == 0 {
+            self.version += 1;
+            let kind = self.pick(&["supervisor", "supervisor", "peer"]).unwrap();
+            self.call(&policy("board"), "relationships.grant", grant(&survey, &bridge, kind, self.version));
+        } else {
+            let who = self.pick(&[policy("board"), user("bob"), user("alice")]).unwrap();
+            let version = self.version;
+            let grant = json!({"grantId": format!("grant_survey-bridge-{version}"), "expectedGrantVersion": version});
+            self.call(&who, "relationships.revoke", grant);
+        }
+    }
+
+    fn task(&mut self) {
+        let (old, bridge) = if self.below(2) == 0 { (self.survey(), false) } else { (self.bridge(), true) };
+        let owner = user(if bridge { "bob" } else { "alice" });
+        let get = self.world.call(&owner, "tasks.get", json!({"task": reference(&old)})).ok();
+        let revised = json!({"task": reference(&old), "expectedRevision": get["revision"]});
+        match self.below(5) {
+            0 => {
+                let number = if bridge { &mut self.bridge } else { &mut self.survey };
+                *number += 1;
+                let next = incarnation(&owner.id, &old.id, *number);
+                let mut params = json!({"previous": reference(&old), "expectedRevision": get["revision"]});
+                params["next"] = registration(&next)["task"].clone();
+                self.call(&owner, "tasks.rotateIncarnation", params);
+            }
+            1 | 2 => {
+                let run = format!("run-{}", 1 + self.below(2));
+                self.call(&old, "tasks.updateRuntime", with(revised, json!({"runtime": {"runId": run}})));
+            }
+            3 => {
+                let session = format!("session-{}", self.below(9));
+                let reference = json!({"kind": "codex", "session": session});
+                self.call(&old, "tasks.attach", with(revised, json!({ "adapterRef": reference })));
+            }
+            _ => {
+                let digest = crate::digest::sha256_text(&[self.below(9) as u8]);
+                let hosted = if self.below(3) == 0 { "caller" } else { "host" };
+                let declared = with(profile("codex", hosted), json!({ "digest": digest }));
+                self.call(&operator(), "adapters.declare", declared);
+            }
+        }
+    }
+
+    /// Ends everything: time passes, the operator says what became of the attempts, a policy sweeps.
+    fn end(&mut self) {
+        self.world.now += 40_000_000;
+        for life in self.world.lives() {
+            let Some(attempt) = life.attempt.as_ref().filter(|attempt| attempt.unresolved()) else { continue };
+            let params = json!({"submissionId": attempt.id, "expectedRevision": life.revision,
+                "reconciliation": {"resolution": "confirmed-not-submitted", "evidenceRefs": ["log:1"]}});
+            self.world.call(&operator(), "adapter.reconcileSubmission", params).ok();
+        }
+        self.world.call(&policy("board"), "maintenance.expireDue", json!({"limit": 1000})).ok();
+        for life in self.world.lives() {
+            assert!(life.delivery.terminal() && !life.unresolved(), "stuck: {life:?}");
+            assert!(life.pending_relabel.is_none(), "a label waits for nothing: {life:?}");
+        }
+        self.world.check();
+        assert!(self.world.rows("audit").iter().all(|row| !row.body.contains("pier") && !row.body.contains("flooded")));
+    }
+}
+
+fn incarnation_of(party: &crate::coordinator::records::Party) -> Principal {
+    Principal { incarnation: Some(party.incarnation.clone()), ..task("alice", &party.task) }
+}
+
+#[test]
+fn every_walk_ends_well() {
+    let mut done = BTreeMap::<String, u32>::new();
+    for seed in 0..60 {
+        let mut walk = Walk::new(seed);
+        for _ in 0..80 {
+            walk.step();
+            walk.world.check();
+        }
+        walk.end();
+        for (operation, count) in walk.done {
+            *done.entry(operation).or_default() += count;
+        }
+    }
+    // A walk that never gets anywhere shows nothing.
+    for operation in [
+        "adapter.acceptAndBegin",
+        "adapter.beginSubmission",
+        "adapter.recordQuery",
+        "adapter.recordReceipt",
+        "adapter.reconcileSubmission",
+        "mailbox.ack",
+        "maintenance.expireDue",
+        "messages.failDelivery",
+        "messages.respond",
+        "relationships.revoke",
+        "tasks.rotateIncarnation",
+        "tasks.updateRuntime",
+    ] {
+        assert!(done.get(operation).is_some_and(|count| *count >= 5), "{operation}: {done:?}");
+    }
+}
