@@ -86,15 +86,21 @@ fn build(root: &Path, target_dir: &Path, sysroot: &Path, world: &str) -> Vec<u8>
     let status = cargo
         .current_dir(root)
         .args(["build", "--package", "threadmesh-component", "--lib", "--locked", "--quiet"])
-        .args(["--profile", "guest", "--target", TARGET, "--features", &format!("world-{world}")])
+        .args(["--profile", profile(world), "--target", TARGET, "--features", &format!("world-{world}")])
         .arg("--target-dir")
         .arg(target_dir)
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", &linker)
-        .env("CARGO_ENCODED_RUSTFLAGS", flags(root, sysroot))
+        .env("CARGO_ENCODED_RUSTFLAGS", flags(root, sysroot, world))
         .status()
         .expect("cargo runs");
     assert!(status.success(), "building the guest (world {world}) failed: {status}");
-    fs::read(target_dir.join(TARGET).join("guest/threadmesh_component.wasm")).expect("the component was built")
+    let built = target_dir.join(TARGET).join(profile(world)).join("threadmesh_component.wasm");
+    fs::read(built).expect("the component was built")
+}
+
+/// The core is built for speed; the verifier for size, since browsers load it.
+fn profile(world: &str) -> &'static str {
+    if world == "verifier" { "guest-small" } else { "guest" }
 }
 
 /// Whether a variable changes how cargo builds: flags, wrappers, profiles and what the outer cargo tells this script.
@@ -104,7 +110,7 @@ fn is_setting(name: &str) -> bool {
 }
 
 /// Flags of the guest, separated as cargo wants them.
-fn flags(root: &Path, sysroot: &Path) -> String {
+fn flags(root: &Path, sysroot: &Path, world: &str) -> String {
     let mut map = vec![(root.to_owned(), "/threadmesh"), (sysroot.to_owned(), "/rust")];
     if let Some(home) = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo"))) {
         // One directory per registry; a mirror has another name, and its packages are the same.
@@ -116,7 +122,11 @@ fn flags(root: &Path, sysroot: &Path) -> String {
     map.sort_by_key(|(path, _)| path.as_os_str().len());
     let flags = map.iter().map(|(path, name)| format!("--remap-path-prefix={}={name}", path.display()));
     // Warnings about the sources belong to the ordinary build of the library.
-    flags.chain(["-Awarnings".into()]).collect::<Vec<_>>().join("\x1f")
+    let mut flags: Vec<String> = flags.chain(["-Awarnings".into()]).collect();
+    if world == "verifier" {
+        flags.push("--cfg=sha2_backend_soft=\"compact\"".into());
+    }
+    flags.join("\x1f")
 }
 
 fn constants_of(world: &str, bytes: &[u8]) -> String {

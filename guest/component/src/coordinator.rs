@@ -14,7 +14,7 @@ impl documents::Guest for Component {
     }
 
     fn kinds() -> Vec<String> {
-        protocol::documents::KINDS.iter().map(|kind| (*kind).into()).collect()
+        protocol::documents::kinds().map(Into::into).collect()
     }
 }
 
