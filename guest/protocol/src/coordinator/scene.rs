@@ -1,7 +1,7 @@
 //! A message with everyone concerned: loaded together, judged together, saved together.
 
 use super::PrincipalKind;
-use super::context::{Context, Flow, Stop, damaged};
+use super::context::{Context, Flow, Stop};
 use super::policy::Gate;
 use super::records::{
     Party, Row,
@@ -96,13 +96,6 @@ impl Context<'_> {
         let life = Life::read(row)?;
         let role = self.role(&life.record).ok_or_else(not_visible)?;
         Ok((self.assemble(life)?, role))
-    }
-
-    /// The message of a row id that the core itself stored.
-    pub fn scene_of_row(&mut self, id: &str) -> Flow<Scene> {
-        let row = self.lookup(life::COLLECTION, id)?.ok_or_else(|| damaged("life"))?;
-        let life = Life::read(row)?;
-        self.assemble(life)
     }
 
     /// Loads everyone concerned by a life.

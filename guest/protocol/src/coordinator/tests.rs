@@ -1,6 +1,7 @@
 //! Whole lives of messages against a store in memory.
 
 mod adapters;
+mod contradictions;
 mod lives;
 mod maintenance;
 mod reads;

@@ -162,13 +162,14 @@ fn contradict(cx: &mut Context<'_>, mut scene: Scene, receipt: &str, replayed: b
     if !replayed {
         attempt.apply(SubmissionEvent::Contradict, now)?;
         attempt.late_receipt = Some(receipt.into());
+        attempt.contested = true;
     }
     let attempt = attempt.clone();
     contradicted(cx, scene, &attempt, replayed)
 }
 
-/// The same for an attempt that a newer one followed: if nothing was begun since, the old attempt is the current one
-/// again; otherwise its receipt is kept as evidence.
+/// The same for an attempt that a newer one followed: if that one is not open and was not submitted, the old attempt is
+/// the current one again; otherwise its receipt is kept, and counts when the newer one turns out not to have happened.
 fn contradict_past(cx: &mut Context<'_>, mut scene: Scene, id: &str, receipt: &str, replayed: bool) -> Flow<String> {
     let life = &mut scene.life.record;
     let place = life.past.iter().position(|attempt| attempt.id == id);
@@ -178,19 +179,30 @@ fn contradict_past(cx: &mut Context<'_>, mut scene: Scene, id: &str, receipt: &s
         return Ok(answer(&scene, &attempt, true, true));
     }
     attempt.late_receipt = Some(receipt.into());
-    let replaces = life.attempt.as_ref().is_none_or(|newer| newer.state == Submission::Prepared);
-    if replaces {
-        attempt.apply(SubmissionEvent::Contradict, cx.now)?;
-        life.attempt = Some(attempt.clone());
-    } else {
-        life.past.push(attempt.clone());
-    }
+    attempt.contested = true;
+    life.past.push(attempt.clone());
+    reopen(cx, life)?;
     contradicted(cx, scene, &attempt, false)
+}
+
+/// Makes a contested earlier attempt the current one again, quarantined, where the newer one is not open and was not
+/// submitted. Otherwise the call would be made a second time although a receipt says that it happened.
+fn reopen(cx: &Context<'_>, life: &mut Life) -> Flow<bool> {
+    let ended = [Submission::Prepared, Submission::ConfirmedNotSubmitted];
+    let over = life.attempt.as_ref().is_none_or(|newer| ended.contains(&newer.state));
+    let Some(place) = life.past.iter().position(|attempt| over && attempt.contested) else { return Ok(false) };
+    let mut attempt = life.past.remove(place);
+    attempt.apply(SubmissionEvent::Contradict, cx.now)?;
+    let newer = life.attempt.replace(attempt).filter(|newer| newer.state != Submission::Prepared);
+    life.past.extend(newer);
+    Ok(true)
 }
 
 fn contradicted(cx: &mut Context<'_>, mut scene: Scene, attempt: &Attempt, replayed: bool) -> Flow<String> {
     if !replayed {
-        scene.record(cx, "adapter-receipt-contradicts", detail(&[("submissionId", &attempt.id)]))?;
+        let receipt = sha256_text(attempt.late_receipt.as_deref().unwrap_or("").as_bytes());
+        let told = detail(&[("receiptDigest", &receipt), ("submissionId", &attempt.id)]);
+        scene.record(cx, "adapter-receipt-contradicts", told)?;
         scene = scene.save(cx, false)?;
     }
     Ok(answer(&scene, attempt, replayed, true))
@@ -269,9 +281,10 @@ fn resolve(
     let attempt = current(&mut scene)?;
     attempt.apply(event, now)?;
     attempt.reconciliation = Some(text);
+    attempt.contested = false;
     let told = detail(&[("evidenceDigest", &evidence.digest()), ("resolution", resolution), ("submissionId", id)]);
     scene.record(cx, "adapter-submission-reconciled", told)?;
-    if event == SubmissionEvent::ConfirmAbsent {
+    if event == SubmissionEvent::ConfirmAbsent && !reopen(cx, &mut scene.life.record)? {
         relabel(cx, &mut scene)?;
     }
     let scene = scene.save(cx, false)?;
@@ -371,8 +384,11 @@ pub(crate) fn list_unresolved(cx: &mut Context<'_>) -> Flow<String> {
     check(Rule::OP8, cx.principal.kind == PrincipalKind::Host)?;
     let limit = cx.params.maybe_int("limit").unwrap_or(limits::PAGE_MAX).clamp(1, limits::PAGE_MAX);
     let most = u32::try_from(limit).unwrap_or(1);
-    let page = keys::numbered("life", "unresolved", &[cx.tenant()], 0, None, most);
-    let lives = cx.rows(&page)?.iter().map(Life::read).collect::<Flow<Vec<_>>>()?;
+    let page = Life::find_unresolved(cx.tenant(), cx.params.maybe_text("cursor").as_deref(), most);
+    let rows = cx.rows(&page)?;
+    let full = rows.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
+    let next = rows.last().filter(|_| full).map(|row| row.key.as_str());
+    let lives = rows.iter().map(Life::read).collect::<Flow<Vec<_>>>()?;
     let mut w = Writer::new();
     w.begin_object();
     w.key("items");
@@ -384,7 +400,10 @@ pub(crate) fn list_unresolved(cx: &mut Context<'_>) -> Flow<String> {
     }
     w.end_array();
     w.key("nextCursor");
-    w.null();
+    match next {
+        Some(next) => w.string(next),
+        None => w.null(),
+    }
     w.end_object();
     Ok(w.finish())
 }

@@ -51,10 +51,10 @@ pub(crate) fn send(cx: &mut Context<'_>) -> Flow<String> {
     envelope.digest = document.digest();
     cx.content_digest(envelope.digest);
     let sender = cx.own_task(envelope.source.0, envelope.source.1)?;
+    check(Rule::OP4, sender.record.live())?;
     if let Some(known) = known(cx, &envelope, &sender.record.party)? {
         return Ok(known);
     }
-    check(Rule::OP4, sender.record.live())?;
     times(&envelope, cx.now)?;
     let (receiver, grant) = route(cx, &envelope, &sender.record)?;
     let task = judge(cx, &envelope, &sender, &receiver, grant.as_ref())?;

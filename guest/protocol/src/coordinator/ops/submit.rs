@@ -46,6 +46,12 @@ pub(crate) fn prepare(cx: &mut Context<'_>) -> Flow<String> {
         if crossed || replayed {
             check(Rule::SU2, attempt.disposition_revision == expected)?;
             cx.resource = Some((scene.life.id.clone(), scene.life.record.revision));
+            if crossed {
+                return begun_view(cx, &scene, true, false);
+            }
+            // A replay shows the content again: only to who may see it today.
+            scene.authorise(cx)?;
+            scene.unexpired(cx.now)?;
             return prepared_view(cx, &scene, true);
         }
     }
@@ -147,6 +153,7 @@ fn attempt(cx: &Context<'_>, scene: &Scene, adapter: &Adapter) -> Flow<Attempt> 
         observed: false,
         reconciliation: None,
         late_receipt: None,
+        contested: false,
         queries: 0,
     })
 }

@@ -68,11 +68,6 @@ impl Grant {
         keys::under(COLLECTION, "route", &[tenant, target, source, relationship], 4)
     }
 
-    /// Whether it authorises at `now`.
-    pub fn active(&self, now: i64) -> bool {
-        self.revoked.is_none() && !self.superseded && self.expires.is_none_or(|end| now < end)
-    }
-
     pub(crate) fn read(row: &Stored) -> Flow<Row<Self>> {
         let tree = parse(&row.body)?;
         let value = tree.root();

@@ -115,11 +115,6 @@ impl Life {
         keys::under(COLLECTION, "", &[tenant, message], 8)
     }
 
-    /// The life with this row id.
-    pub fn find_row(id: &str) -> Query {
-        keys::row(COLLECTION, id)
-    }
-
     /// The life that a submission belongs to.
     pub fn find_submission(tenant: &str, submission: &str) -> Query {
         keys::under(COLLECTION, "submission", &[tenant, submission], 1)
@@ -140,6 +135,15 @@ impl Life {
     /// Steers and interrupts that a revocation of this grant changes.
     pub fn find_bound(tenant: &str, grant: &str, limit: u32) -> Query {
         keys::under(COLLECTION, "bound", &[tenant, grant], limit)
+    }
+
+    /// Attempts whose outcome is unknown, the longest settled first, after the key that a page ended with.
+    pub fn find_unresolved(tenant: &str, after: Option<&str>, limit: u32) -> Query {
+        let mut page = keys::under(COLLECTION, "unresolved", &[tenant], limit);
+        // No character of an id sorts before the one that is added: this is the first place behind the key.
+        let start = after.map(|after| [after, "!"].concat()).filter(|start| *start > page.start);
+        page.start = start.unwrap_or(page.start);
+        page
     }
 
     /// What expired by `now`: of the whole tenant, or between tasks of one owner.

@@ -1,7 +1,7 @@
 //! The message itself: the envelope as received. It never changes until it is purged.
 
 use super::{Flow, parse};
-use crate::coordinator::{Query, Stored, fields::Fields, keys};
+use crate::coordinator::{Stored, fields::Fields};
 use crate::json::Writer;
 use alloc::{string::String, vec::Vec};
 
@@ -18,11 +18,6 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// The row with this id (the same as its life's).
-    pub fn find(id: &str) -> Query {
-        keys::row(COLLECTION, id)
-    }
-
     pub(crate) fn read(row: &Stored) -> Flow<Self> {
         let tree = parse(&row.body)?;
         let value = tree.root();

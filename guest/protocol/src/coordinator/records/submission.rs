@@ -41,6 +41,8 @@ pub(crate) struct Attempt {
     pub reconciliation: Option<String>,
     /// A receipt that came too late or from a superseded owner, raw: evidence only.
     pub late_receipt: Option<String>,
+    /// The late receipt contradicts what was established, and nobody ruled on that yet.
+    pub contested: bool,
     /// How often the adapter was asked without a final answer.
     pub queries: i64,
 }
@@ -89,6 +91,7 @@ impl Attempt {
             observed: value.flag("observed"),
             reconciliation: value.maybe_raw("reconciliation"),
             late_receipt: value.maybe_raw("lateReceipt"),
+            contested: value.flag("contested"),
             queries: value.int("queries")?,
         })
     }
@@ -120,6 +123,7 @@ impl Attempt {
         w.member_bool("observed", self.observed);
         put_raw(w, "reconciliation", self.reconciliation.as_deref());
         put_raw(w, "lateReceipt", self.late_receipt.as_deref());
+        w.member_bool("contested", self.contested);
         put_int(w, "queries", Some(self.queries));
         w.end_object();
     }
