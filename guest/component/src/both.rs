@@ -3,6 +3,7 @@
 use crate::Component;
 use crate::codes::code;
 use crate::exports::threadmesh::core::{attestation, canonical_json, types};
+use alloc::{string::String, vec::Vec};
 use threadmesh_protocol as protocol;
 
 pub(crate) fn error(error: protocol::Error) -> types::Error {

@@ -3,6 +3,7 @@
 use crate::Component;
 use crate::both::error;
 use crate::exports::threadmesh::core::{coordinator as wit, documents, lifecycle, types};
+use alloc::{string::String, vec::Vec};
 use threadmesh_protocol as protocol;
 use threadmesh_protocol::coordinator as core;
 

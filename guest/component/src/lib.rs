@@ -1,6 +1,23 @@
 //! The component: one-to-one conversions between `wit/` and [`threadmesh_protocol`], and nothing else.
 //!
 //! There is no rule here; an `if` in this crate would be in the wrong place.
+//!
+//! The standard library stays out on the target, because its panic machinery alone is a tenth of the verifier. So the
+//! allocator that it would have used is named here, and a panic is a trap; what went wrong stands in the names of the
+//! functions on the stack.
+#![cfg_attr(target_arch = "wasm32", no_std)]
+
+extern crate alloc;
+
+#[cfg(target_arch = "wasm32")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
+#[cfg(target_arch = "wasm32")]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    core::arch::wasm32::unreachable()
+}
 
 #[cfg(all(feature = "world-core", feature = "world-verifier"))]
 compile_error!("choose one world");

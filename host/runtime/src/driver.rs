@@ -1,0 +1,128 @@
+//! The core's functions by name, with JSON in and out: for conformance drivers and replays.
+//!
+//! Function and member names are those of `wit/world.wit`, members in camel case. `spec/conformance/README.md` describes
+//! the protocol of a driver.
+
+mod lines;
+mod records;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use lines::serve;
+pub use records::decide_args;
+
+use crate::{
+    CoreError, Outcome, Session, codes,
+    wit::{Error, Verdict},
+};
+use records::Fault;
+use serde_json::{Map, Value, json};
+
+/// What a driver answers to one call: an object with exactly one of the members `ok`, `error` (`code`, `pointer`,
+/// `detail`), `trap` (the core gave no answer) and `unusable` (there is no such function, or not with such arguments).
+pub fn answer(session: &mut dyn Session, function: &str, args: &Value) -> Value {
+    match call(session, function, args) {
+        Ok(Ok(ok)) => json!({ "ok": ok }),
+        Ok(Err(error)) => json!({ "error": refusal(&error) }),
+        Err(Fault::Core(fault)) => json!({ "trap": fault.to_string() }),
+        Err(Fault::Args(what)) => json!({ "unusable": what }),
+    }
+}
+
+/// An error of the core as JSON.
+fn refusal(error: &Error) -> Value {
+    json!({ "code": codes::name(error.code), "pointer": error.pointer, "detail": error.detail })
+}
+
+fn call(session: &mut dyn Session, function: &str, args: &Value) -> Result<Result<Value, Error>, Fault> {
+    let args = Args(args.as_object().ok_or_else(|| Fault::Args("`args` is not an object".into()))?);
+    let found = match function {
+        "canonicalize" | "digest" | "check" | "parse-time" | "split" => return documents(session, function, args),
+        "kinds" => Ok(session.kinds()?.into()),
+        "verify" | "check-anchors" | "verify-disposition" => attestation(session, function, args)?,
+        "step" => answered(session.step(args.text("machine")?, args.text("state")?, args.text("event")?))?,
+        "check-reason" => answered(session.check_reason(args.text("state")?, args.text("reason")?))?,
+        "check-combination" => answered(session.check_combination(args.text("states")?))?,
+        "decide" => {
+            let request = records::request(args.need("request")?)?;
+            let answers = records::answers(args.need("answers")?)?;
+            let step = session.decide(&request, &answers, args.number("now")?, args.text("entropy")?)?;
+            step.map(|step| records::step(&step))
+        }
+        "operations" => Ok(session.operations()?.iter().map(records::operation).collect()),
+        _ => return Err(Fault::Args(format!("there is no function `{function}`"))),
+    };
+    Ok(found)
+}
+
+/// The functions whose text may come in other ways than as a string.
+fn documents(session: &mut dyn Session, function: &str, args: Args<'_>) -> Result<Result<Value, Error>, Fault> {
+    let text = match text::of(args.0)? {
+        Ok(text) => text,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    match function {
+        "canonicalize" => answered(session.canonicalize(&text)),
+        "digest" => answered(session.digest(&text)),
+        "parse-time" => Ok(session.parse_time(&text)?.map(records::number)),
+        "split" => Ok(Ok(records::frame(&session.split(&text)?))),
+        _ => Ok(session.check(args.text("kind")?, &text)?.map(|checked| {
+            json!({ "canonical": checked.canonical, "digest": checked.digest })
+        })),
+    }
+}
+
+fn attestation(session: &mut dyn Session, function: &str, args: Args<'_>) -> Result<Result<Value, Error>, Fault> {
+    let anchors = args.text("anchors")?;
+    if function == "check-anchors" {
+        return answered(session.check_anchors(anchors));
+    }
+    let (document, now) = (args.text("document")?, args.number("now")?);
+    if function == "verify" {
+        return Ok(session.verify(document, anchors, args.text("expected")?, now)?.map(|found| verdict(&found)));
+    }
+    let verdicts = session.verify_disposition(document, anchors, now)?;
+    Ok(verdicts.map(|all| all.iter().map(verdict).collect()))
+}
+
+fn answered<T: Into<Value>>(outcome: Outcome<T>) -> Result<Result<Value, Error>, Fault> {
+    Ok(outcome?.map(Into::into))
+}
+
+fn verdict(verdict: &Verdict) -> Value {
+    json!({
+        "attestationId": verdict.attestation_id,
+        "keyId": verdict.key_id,
+        "algorithm": verdict.algorithm,
+        "actorId": verdict.actor_id,
+        "trustDomain": verdict.trust_domain,
+        "policyId": verdict.policy_id,
+        "signedPayloadDigest": verdict.signed_payload_digest,
+        "subject": verdict.subject,
+    })
+}
+
+impl From<CoreError> for Fault {
+    fn from(error: CoreError) -> Self {
+        Self::Core(error)
+    }
+}
+
+/// The arguments of a call.
+#[derive(Clone, Copy)]
+struct Args<'a>(&'a Map<String, Value>);
+
+impl<'a> Args<'a> {
+    fn need(self, name: &str) -> Result<&'a Value, Fault> {
+        self.0.get(name).ok_or_else(|| Fault::Args(format!("the argument `{name}` is missing")))
+    }
+
+    fn text(self, name: &str) -> Result<&'a str, Fault> {
+        self.need(name)?.as_str().ok_or_else(|| Fault::Args(format!("the argument `{name}` is not a string")))
+    }
+
+    fn number(self, name: &str) -> Result<f64, Fault> {
+        self.need(name)?.as_f64().ok_or_else(|| Fault::Args(format!("the argument `{name}` is not a number")))
+    }
+}

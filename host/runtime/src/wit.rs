@@ -1,0 +1,22 @@
+//! The records of `wit/world.wit`, flat.
+
+/// What `bindgen!` makes of the world `core`.
+#[allow(missing_docs, clippy::all)]
+pub(crate) mod bindings {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        world: "core",
+        additional_derives: [PartialEq],
+    });
+}
+
+pub use bindings::exports::threadmesh::core::{
+    attestation::Verdict,
+    coordinator::{
+        Answer, AuditRecord, Call, Decision, Effect, EffectKind, Entry, Frame, Operation, Principal, PrincipalKind,
+        Query, Request, Status, Step, StepKind, Stored, Waiting, Write,
+    },
+    documents::Checked,
+    errors::ErrorCode,
+    types::Error,
+};
