@@ -44,6 +44,9 @@ pub(crate) fn damaged(what: &str) -> Stop {
     Stop::Misuse(Error::new(Code::RecordDamaged, "", format!("a stored record is damaged: {what}")))
 }
 
+/// How many rows of other scopes under the same ids are looked through.
+const CROWD_MAX: u32 = 1000;
+
 /// The state of one operation.
 pub(crate) struct Context<'a> {
     /// The request.
@@ -75,6 +78,8 @@ pub(crate) struct Context<'a> {
     pub replay: bool,
     /// Whether the caller holds a grant for the pair, so that reasons may be shown.
     pub disclose: bool,
+    /// Whether a scene brings the envelope of its message too.
+    pub bring_envelope: bool,
     /// What a keyed operation made or changed: the row and the record's revision.
     pub resource: Option<(String, i64)>,
     keyed: Option<Keyed>,
@@ -112,6 +117,7 @@ impl<'a> Context<'a> {
             proceed: None,
             replay: false,
             disclose: false,
+            bring_envelope: false,
             resource: None,
             keyed: None,
         }
@@ -197,6 +203,16 @@ impl<'a> Context<'a> {
         Ok(&answer.rows)
     }
 
+    /// The rows for `query`, which has a small limit, for ids that other scopes may use too: where the limit was
+    /// reached, a second query brings the rest, so that nobody's row can be crowded out.
+    pub fn crowd(&mut self, query: &Query) -> Flow<&'a [Stored]> {
+        let rows = self.rows(query)?;
+        if rows.len() < usize::try_from(query.limit).unwrap_or(usize::MAX) {
+            return Ok(rows);
+        }
+        self.rows(&Query { limit: CROWD_MAX, ..query.clone() })
+    }
+
     /// The only row for `query`.
     pub fn one(&mut self, query: &Query) -> Flow<Option<&'a Stored>> {
         Ok(self.rows(query)?.first())
@@ -219,6 +235,12 @@ impl<'a> Context<'a> {
             }
         }
         self.one(&keys::row(collection, id))
+    }
+
+    /// Asks for the row `id` of `collection` together with whatever is fetched next, where no answer shows it.
+    pub fn want(&mut self, collection: &str, id: &str) {
+        // What is missing is noted; an answer of the wrong shape is found when the row is read.
+        let _ = self.lookup(collection, id);
     }
 
     fn answer(&self, query: &Query) -> Option<&'a Answer> {

@@ -8,9 +8,10 @@ use super::records::{
     boxes::{self, Box},
     grant::{self, Grant},
     life::{self, Life},
+    message,
     task::{self, Task},
 };
-use super::{Query, Stored};
+use super::{Query, Stored, keys};
 use crate::rules::check;
 use crate::{Code, Error, Rule};
 use alloc::{string::String, vec::Vec};
@@ -67,8 +68,9 @@ impl Context<'_> {
             Box::find_incarnation(tenant, sender),
         ];
         if let Some(own) = self.principal.incarnation.as_deref().filter(|own| *own != sender) {
-            queries.push(Task::find_incarnation(tenant, own));
-            queries.push(Box::find_incarnation(tenant, own));
+            let id = self.own_row(&self.principal.id, own).unwrap_or_default();
+            queries.push(keys::row(task::COLLECTION, &id));
+            queries.push(Box::find(&id));
             queries.push(Grant::find_route(tenant, own, sender));
         }
         queries
@@ -79,7 +81,7 @@ impl Context<'_> {
         let queries = self.scene_queries(message, sender);
         self.fetch(&queries.iter().collect::<Vec<_>>())?;
         let mut found = None;
-        for row in self.rows(&Life::find(self.tenant(), message, sender))? {
+        for row in self.crowd(&Life::find(self.tenant(), message, sender))? {
             let life = Life::read(row)?;
             if let Some(role) = self.role(&life.record) {
                 found = Some((life, role));
@@ -100,6 +102,9 @@ impl Context<'_> {
 
     /// Loads everyone concerned by a life.
     pub fn assemble(&mut self, life: Row<Life>) -> Flow<Scene> {
+        if self.bring_envelope {
+            self.want(message::COLLECTION, &life.id);
+        }
         let (sender, receiver) = (life.record.sender.key(self.tenant()), life.record.receiver.key(self.tenant()));
         let grant = life.record.binding.grant.clone();
         // Ask for all that is missing at once.

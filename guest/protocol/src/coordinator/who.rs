@@ -21,11 +21,16 @@ impl Context<'_> {
         }
     }
 
+    /// What these ids name in the caller's own scope.
+    pub fn own_party(&self, task: &str, incarnation: &str) -> Option<Party> {
+        let owner = self.own_scope()?;
+        Some(Party { task: task.into(), incarnation: incarnation.into(), owner })
+    }
+
     /// The row of the task that these ids name in the caller's own scope. Other scopes may use the same ids, so that
     /// nobody's row can be crowded out of an answer.
     pub fn own_row(&self, task: &str, incarnation: &str) -> Option<String> {
-        let owner = self.own_scope()?;
-        Some(Party { task: task.into(), incarnation: incarnation.into(), owner }.key(self.tenant()))
+        self.own_party(task, incarnation).map(|party| party.key(self.tenant()))
     }
 
     /// The task that the caller may act for or look at as its own: itself, one that it owns, or, for policies, the
@@ -45,7 +50,7 @@ impl Context<'_> {
             }
         }
         let query = Task::find(self.tenant(), task, incarnation);
-        let rows = self.rows(&query)?.iter().map(Task::read).collect::<Flow<Vec<_>>>()?;
+        let rows = self.crowd(&query)?.iter().map(Task::read).collect::<Flow<Vec<_>>>()?;
         let task = self.principal.kind == PrincipalKind::Task;
         let mut mine = rows.into_iter().filter(|row| !task || self.is_party(&row.record.party));
         match (mine.next(), mine.next()) {

@@ -6,7 +6,7 @@ use crate::coordinator::context::{Context, Flow, damaged};
 use crate::coordinator::fields::Fields;
 use crate::coordinator::policy::Gate;
 use crate::coordinator::records::{
-    self, Party, Row,
+    self, Row,
     grant::{self, Grant},
     life::{Claim, Life},
     message::{self, Message},
@@ -30,8 +30,7 @@ pub(crate) fn list_pending(cx: &mut Context<'_>) -> Flow<String> {
     let limit = cx.params.maybe_int("limit").unwrap_or(50).clamp(1, limits::PAGE_MAX);
     let most = u32::try_from(limit).unwrap_or(1);
     let from = after.saturating_add(1);
-    if let Some(owner) = cx.own_scope() {
-        let own = Party { task: task.into(), incarnation: incarnation.into(), owner };
+    if let Some(own) = cx.own_party(task, incarnation) {
         cx.hint(&Life::find_open(cx.tenant(), &own, from, most));
     }
     let own = cx.exact_task(task, incarnation)?;

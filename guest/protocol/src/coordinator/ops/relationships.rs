@@ -212,7 +212,7 @@ pub(crate) fn revoke(cx: &mut Context<'_>) -> Flow<String> {
 /// The grant that the params name, for somebody who may revoke it. Whoever owns the source alone sees it, and no more.
 fn revocable(cx: &mut Context<'_>) -> Flow<Row<Grant>> {
     let query = Grant::find(cx.tenant(), cx.params.text("grantId")?);
-    let grants = cx.rows(&query)?.iter().map(Grant::read).collect::<Flow<Vec<_>>>()?;
+    let grants = cx.crowd(&query)?.iter().map(Grant::read).collect::<Flow<Vec<_>>>()?;
     let (scope, policy) = (cx.owner_scope(), cx.principal.kind == PrincipalKind::Policy);
     let owns = |grant: &Grant| grant.issuer == scope || grant.target.owner == scope;
     let visible = |row: &&Row<Grant>| policy || owns(&row.record) || row.record.source.owner == scope;

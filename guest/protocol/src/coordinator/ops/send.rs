@@ -1,19 +1,19 @@
 //! `messages.send`: authorship, identity, times, policy, consent, budgets, and only then the mailbox.
 
-use crate::coordinator::context::{Context, Flow, damaged};
+use crate::coordinator::context::{Context, Flow, Stop, damaged};
 use crate::coordinator::fields::Fields;
 use crate::coordinator::policy::{self, Gate};
 use crate::coordinator::records::{
     Party, Row,
-    boxes::Box,
+    boxes::{self, Box},
     budget::{self, Budget},
     grant::Grant,
-    life::{Binding, Life},
+    life::{self, Binding, Life},
     message::{self, Message},
     task::{self, Task},
 };
 use crate::coordinator::scene::{Scene, not_visible};
-use crate::coordinator::{PrincipalKind, audit::detail};
+use crate::coordinator::{PrincipalKind, audit::detail, keys};
 use crate::digest::{hex, sha256};
 use crate::documents::{Document, Kind};
 use crate::generated::limits;
@@ -52,20 +52,30 @@ pub(crate) fn send(cx: &mut Context<'_>) -> Flow<String> {
     cx.content_digest(envelope.digest);
     let sender = cx.own_task(envelope.source.0, envelope.source.1)?;
     check(Rule::OP4, sender.record.live())?;
-    if let Some(known) = known(cx, &envelope, &sender.record.party)? {
+    let party = sender.record.party.clone();
+    let sent = deliver(cx, &envelope, sender);
+    if matches!(sent, Err(Stop::Needs)) {
+        complete(cx, &envelope, &party);
+    }
+    sent
+}
+
+/// The message of a live sender task: seen before, refused, or stored.
+fn deliver(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: Row<Task>) -> Flow<String> {
+    if let Some(known) = known(cx, envelope, &sender.record.party)? {
         return Ok(known);
     }
-    times(&envelope, cx.now)?;
-    let (receiver, grant) = route(cx, &envelope, &sender.record)?;
-    let task = judge(cx, &envelope, &sender, &receiver, grant.as_ref())?;
-    let (hops, ancestors) = causality(cx, &envelope, &sender.record.party)?;
+    times(envelope, cx.now)?;
+    let (receiver, grant) = route(cx, envelope, &sender.record.party)?;
+    let task = judge(cx, envelope, &sender, &receiver, grant.as_ref())?;
+    let (hops, ancestors) = causality(cx, envelope, &sender.record.party)?;
     let sender_box = cx.load_box(&sender.record.party.key(cx.tenant()))?;
     let mut receiver_box = cx.load_box(&receiver.key(cx.tenant()))?;
-    spend(cx, &envelope, &receiver, &mut receiver_box.record)?;
+    spend(cx, envelope, &receiver, &mut receiver_box.record)?;
     receiver_box.record.cursor = receiver_box.record.cursor.saturating_add(1);
     receiver_box.record.open = receiver_box.record.open.saturating_add(1);
     let place = (receiver_box.record.cursor, hops);
-    let life = life(cx, &envelope, sender.record.party.clone(), receiver, grant.as_ref(), place);
+    let life = life(cx, envelope, sender.record.party.clone(), receiver, grant.as_ref(), place);
     let id = Life::id(cx.tenant(), &life.message, &life.sender);
     let body = Message { envelope: envelope.text.into(), ancestors }.text();
     cx.write(message::COLLECTION, &id, 0, body, Vec::new());
@@ -126,35 +136,56 @@ fn prefetch(cx: &mut Context<'_>, envelope: &Envelope<'_>) -> Flow<()> {
     let tenant = cx.tenant();
     let ((task, incarnation), (target, target_incarnation)) = (envelope.source, envelope.target);
     let mut queries = alloc::vec![
-        Task::find(tenant, task, incarnation),
         Task::find(tenant, target, target_incarnation),
         Grant::find_route(tenant, target_incarnation, incarnation),
-        Life::find(tenant, envelope.message, incarnation),
-        Box::find_incarnation(tenant, incarnation),
         Box::find_incarnation(tenant, target_incarnation),
         Budget::find(&cx.scope()),
     ];
+    match cx.own_party(task, incarnation) {
+        Some(own) if cx.principal.kind != PrincipalKind::Policy => {
+            queries.push(keys::row(task::COLLECTION, &own.key(tenant)));
+            queries.push(keys::row(life::COLLECTION, &Life::id(tenant, envelope.message, &own)));
+            queries.push(Box::find(&own.key(tenant)));
+        }
+        _ => {
+            queries.push(Task::find(tenant, task, incarnation));
+            queries.push(Life::find(tenant, envelope.message, incarnation));
+            queries.push(Box::find_incarnation(tenant, incarnation));
+        }
+    }
     if let Some(parent) = &envelope.parent {
         queries.push(Life::find_message(tenant, parent));
     }
     cx.fetch(&queries.iter().collect::<Vec<_>>())
 }
 
+/// Asks together for all that the first answers lead to: the parent's chain, and exact rows where other scopes use the
+/// same ids.
+fn complete(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: &Party) {
+    let tenant = cx.tenant();
+    cx.want(life::COLLECTION, &Life::id(tenant, envelope.message, sender));
+    cx.want(boxes::COLLECTION, &sender.key(tenant));
+    let parent = parent(cx, envelope, sender);
+    if let Ok(Some(parent)) = &parent {
+        cx.want(message::COLLECTION, &parent.id);
+    }
+    if let Ok((receiver, _)) = route(cx, envelope, sender) {
+        cx.want(task::COLLECTION, &receiver.key(tenant));
+        cx.want(boxes::COLLECTION, &receiver.key(tenant));
+    }
+}
+
 /// The answer for a message that is there already: the same content is a replay, other content a conflict.
 fn known(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: &Party) -> Flow<Option<String>> {
     let replayed = cx.replayed()?;
-    let query = Life::find(cx.tenant(), envelope.message, &sender.incarnation);
-    for row in cx.rows(&query)? {
-        let life = Life::read(row)?;
-        if life.record.sender == *sender {
-            check(Rule::MS4, life.record.digest == envelope.digest)?;
-            if !replayed {
-                cx.resource = Some((life.id.clone(), life.record.revision));
-            }
-            return Ok(Some(view(&life.record, true)));
-        }
+    let id = Life::id(cx.tenant(), envelope.message, sender);
+    let Some(row) = cx.lookup(life::COLLECTION, &id)? else { return Ok(None) };
+    let life = Life::read(row)?;
+    check(Rule::MS4, life.record.digest == envelope.digest)?;
+    if !replayed {
+        cx.resource = Some((life.id.clone(), life.record.revision));
     }
-    Ok(None)
+    Ok(Some(view(&life.record, true)))
 }
 
 /// Not expired, not from the future, and no longer than its intent may live.
@@ -169,8 +200,8 @@ fn times(envelope: &Envelope<'_>, now: i64) -> Flow<()> {
 
 /// The receiver, and the current grant of the relationship. Without one, only an owner of both ends gets further; an
 /// unknown recipient and a recipient without a grant look the same.
-fn route(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: &Task) -> Flow<(Party, Option<Row<Grant>>)> {
-    let ((target, incarnation), source) = (envelope.target, sender.party.incarnation.as_str());
+fn route(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: &Party) -> Flow<(Party, Option<Row<Grant>>)> {
+    let ((target, incarnation), source) = (envelope.target, sender.incarnation.as_str());
     let mut rows = cx.rows(&Grant::find_route(cx.tenant(), incarnation, source))?;
     if rows.len() >= 16 {
         rows = cx.rows(&Grant::find_relationship(cx.tenant(), incarnation, source, envelope.relationship))?;
@@ -178,13 +209,13 @@ fn route(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: &Task) -> Flow<(
     for row in rows {
         let grant = Grant::read(row)?;
         let fits = grant.record.relationship == envelope.relationship
-            && grant.record.source == sender.party
+            && grant.record.source == *sender
             && grant.record.target.is(target, incarnation);
         if fits {
             return Ok((grant.record.target.clone(), Some(grant)));
         }
     }
-    let owner = sender.party.owner.clone();
+    let owner = sender.owner.clone();
     Ok((Party { task: target.into(), incarnation: incarnation.into(), owner }, None))
 }
 
@@ -223,22 +254,26 @@ fn owns_both(cx: &Context<'_>, sender: &Party, receiver: &Party) -> bool {
     cx.principal.kind == PrincipalKind::User && sender.owner == owner && receiver.owner == owner
 }
 
-/// The place in the causal chain: the parent must be a message that the sender sent or received.
-fn causality(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: &Party) -> Flow<(i64, Vec<String>)> {
-    let Some(parent) = &envelope.parent else {
-        check(Rule::MS8, envelope.hop_count.is_none_or(|hops| hops == 0))?;
-        return Ok((0, Vec::new()));
-    };
+/// The message that this one answers, if it names one that its sender sent or received.
+fn parent(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: &Party) -> Flow<Option<Row<Life>>> {
+    let Some(parent) = &envelope.parent else { return Ok(None) };
     let query = Life::find_message(cx.tenant(), parent);
-    let mut found = None;
-    for row in cx.rows(&query)? {
+    for row in cx.crowd(&query)? {
         let life = Life::read(row)?;
         if life.record.sender == *sender || life.record.receiver == *sender {
-            found = Some(life);
-            break;
+            return Ok(Some(life));
         }
     }
-    let parent = found.ok_or_else(not_visible)?;
+    Ok(None)
+}
+
+/// The place in the causal chain.
+fn causality(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: &Party) -> Flow<(i64, Vec<String>)> {
+    if envelope.parent.is_none() {
+        check(Rule::MS8, envelope.hop_count.is_none_or(|hops| hops == 0))?;
+        return Ok((0, Vec::new()));
+    }
+    let parent = parent(cx, envelope, sender)?.ok_or_else(not_visible)?;
     let hops = parent.record.hops.saturating_add(1);
     check(Rule::MS8, envelope.hop_count.is_none_or(|claimed| claimed == hops))?;
     check(Rule::BU6, hops <= limits::HOPS_MAX)?;

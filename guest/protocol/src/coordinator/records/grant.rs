@@ -65,7 +65,7 @@ impl Grant {
 
     /// The current grant of one relationship.
     pub fn find_relationship(tenant: &str, target: &str, source: &str, relationship: &str) -> Query {
-        keys::under(COLLECTION, "route", &[tenant, target, source, relationship], 4)
+        keys::under(COLLECTION, "route", &[tenant, target, source, relationship], 1000)
     }
 
     pub(crate) fn read(row: &Stored) -> Flow<Row<Self>> {

@@ -83,3 +83,20 @@ fn unknown_attempts_are_not_swept_until_they_are_resolved() {
     assert_eq!(swept["expired"].as_array().unwrap().len(), 1);
     world.check();
 }
+
+#[test]
+fn a_user_sweeps_only_between_its_own_tasks() {
+    let mut world = World::new();
+    let (survey, bridge) = (task("alice", "survey"), task("bob", "bridge"));
+    world.call(&user("alice"), "tasks.register", registration(&survey)).ok();
+    world.call(&user("bob"), "tasks.register", registration(&bridge)).ok();
+    world.call(&policy("board"), "relationships.grant", grant(&survey, &bridge, "peer", 1)).ok();
+    world.send(&survey, &bridge, "msg_river-0001", "suggest");
+    world.now += 600_000;
+    for owner in ["alice", "bob"] {
+        assert_eq!(world.call(&user(owner), "maintenance.expireDue", json!({})).ok()["expired"], json!([]));
+    }
+    let swept = world.call(&policy("board"), "maintenance.expireDue", json!({})).ok();
+    assert_eq!(swept["expired"].as_array().unwrap().len(), 1);
+    world.check();
+}

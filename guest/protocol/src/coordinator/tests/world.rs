@@ -1,8 +1,7 @@
 //! A store in memory and a host's loop, for tests of operations.
 //!
 //! [`World::call`] runs an operation to its end, continuations included, and checks on the way what every host may rely
-//! on: at most three rounds, answers of the right shape, every row written once and at its revision, unique index keys,
-//! and audit streams without a gap. [`World::check`] compares the counters with what is stored.
+//! on: at most three rounds, answers of the right shape, every row written once and at its revision, and audit streams without a gap. [`World::check`] compares the counters with what is stored.
 
 use crate::coordinator::records::{Party, boxes::Box, life::Life};
 use crate::coordinator::{
@@ -91,7 +90,7 @@ pub(crate) struct World {
     /// Names the running host.
     pub instance: String,
     rows: BTreeMap<(String, String), Record>,
-    index: BTreeMap<(String, String, String), String>,
+    index: BTreeSet<(String, String, String, String)>,
     streams: BTreeMap<String, (i64, String)>,
     calls: u64,
     read: usize,
@@ -159,7 +158,7 @@ impl World {
     /// Claims and accepts a message.
     #[track_caller]
     pub fn accept(&mut self, source: &Principal, target: &Principal, id: &str) {
-        let revision = self.life(id).revision;
+        let revision = self.life_of(source, id).revision;
         let params = with(named(source, id), json!({"expectedRevision": revision}));
         let claim = self.call(target, "mailbox.claim", params.clone()).ok();
         let ack = with(params, json!({"claimToken": claim["claimToken"], "decision": "accepted"}));
@@ -169,7 +168,7 @@ impl World {
     /// Prepares and begins the submission of an accepted message; its submission id.
     #[track_caller]
     pub fn begin(&mut self, source: &Principal, target: &Principal, id: &str) -> String {
-        let revision = self.life(id).revision;
+        let revision = self.life_of(source, id).revision;
         let params = with(named(source, id), json!({"expectedRevision": revision}));
         let prepared = self.call(target, "adapter.prepareSubmission", params).ok();
         let submission = prepared["submission"]["submissionId"].as_str().unwrap().to_owned();
@@ -213,9 +212,9 @@ impl World {
             let rows = self.rows.range(from..).take_while(|((of, _), _)| *of == collection);
             rows.take_while(|((_, id), _)| inside(id)).map(|((_, id), _)| (id.clone(), id.clone())).collect()
         } else {
-            let from = (collection.clone(), index.clone(), query.start.clone());
-            let rows = self.index.range(from..).take_while(|((of, by, _), _)| *of == collection && *by == index);
-            rows.take_while(|((_, _, key), _)| inside(key)).map(|((_, _, key), id)| (key.clone(), id.clone())).collect()
+            let from = (collection.clone(), index.clone(), query.start.clone(), String::new());
+            let rows = self.index.range(from..).take_while(|(of, by, ..)| *of == collection && *by == index);
+            rows.take_while(|(_, _, key, _)| inside(key)).map(|(_, _, key, id)| (key.clone(), id.clone())).collect()
         };
         if query.reverse {
             found.reverse();
@@ -248,15 +247,15 @@ impl World {
         let revision = old.as_ref().map_or(0, |record| record.revision);
         assert_eq!(revision, write.expected, "revision of {place:?}");
         for (index, key) in old.into_iter().flat_map(|record| record.entries) {
-            self.index.remove(&(place.0.clone(), index, key));
+            self.index.remove(&(place.0.clone(), index, key, place.1.clone()));
         }
         let Some(body) = &write.body else { return };
         let parsed: Value = serde_json::from_str(body).expect("a stored record is JSON");
         assert!(parsed.is_object());
         let entries: Vec<_> = write.entries.iter().map(|entry| (entry.index.clone(), entry.key.clone())).collect();
         for (index, key) in &entries {
-            let other = self.index.insert((place.0.clone(), index.clone(), key.clone()), place.1.clone());
-            assert_eq!(other, None, "an index key stands twice: {index} {key}");
+            let new = self.index.insert((place.0.clone(), index.clone(), key.clone(), place.1.clone()));
+            assert!(new, "an index key stands twice in one row: {index} {key}");
         }
         self.rows.insert(place, Record { revision: revision + 1, body: body.clone(), entries });
     }
@@ -306,6 +305,13 @@ impl World {
     #[track_caller]
     pub fn life(&self, message: &str) -> Life {
         self.lives().into_iter().find(|life| life.message == message).expect("the message is there")
+    }
+
+    /// The life of a message that `sender` sent.
+    #[track_caller]
+    pub fn life_of(&self, sender: &Principal, message: &str) -> Life {
+        let sent = |life: &Life| life.message == message && life.sender == party(sender);
+        self.lives().into_iter().find(sent).expect("the message is there")
     }
 
     /// The box of a party.
