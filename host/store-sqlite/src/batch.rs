@@ -77,7 +77,7 @@ impl Writer {
     }
 
     /// Stops writing for good. The log may hold a batch that nobody was told of: closing must not carry it over.
-    fn give_up(&mut self, why: String) {
+    pub fn give_up(&mut self, why: String) {
         if let Some(conn) = self.conn.take() {
             let _ = conn.close_without_checkpoint(true);
         }

@@ -135,7 +135,8 @@ pub(crate) fn store_error(error: rusqlite::Error, waited: Duration) -> StoreErro
             StoreError::Busy { waited_ms: waited.as_millis() as u64 }
         }
         Code::DiskFull => StoreError::Full { detail },
-        Code::NotADatabase | Code::DatabaseCorrupt | Code::ConstraintViolation | Code::TypeMismatch => {
+        // The last one stands for statements that do not fit the tables.
+        Code::NotADatabase | Code::DatabaseCorrupt | Code::ConstraintViolation | Code::TypeMismatch | Code::Unknown => {
             StoreError::Damaged { detail }
         }
         Code::ReadOnly => StoreError::ReadOnly { detail },

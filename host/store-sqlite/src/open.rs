@@ -11,6 +11,7 @@ use crate::error::OpenError;
 use crate::files::{self, Location};
 use crate::options::Options;
 use crate::place;
+use crate::query;
 use crate::queue::Queue;
 use crate::schema::{self, Found, Migration};
 
@@ -42,7 +43,8 @@ pub(crate) fn open(path: &Path, options: &Options, migrations: &[Migration]) -> 
     }
     let began = Instant::now();
     let in_open = |error| OpenError::sqlite(&location.file, began.elapsed(), error);
-    let conn = look(&location, Use::Write, options, migrations)?;
+    let (conn, newer) = look(&location, Use::Write, options, migrations)?;
+    newer.map_or(Ok(()), Err)?;
     conn.configure(Use::Write, options).map_err(in_open)?;
     use_log(&conn, &location, began)?;
     let queue = match queue {
@@ -58,15 +60,22 @@ fn open_read_only(location: Location, options: &Options, migrations: &[Migration
     if !location.exists {
         return Err(OpenError::NoFile { path: location.file });
     }
-    match look(&location, Use::Read, options, migrations) {
-        // The tables may be the known ones all the same; a query that finds others fails.
-        Ok(_) | Err(OpenError::Newer { .. }) => Ok(Opened { location, writing: None }),
-        Err(error) => Err(error),
+    let (conn, newer) = look(&location, Use::Read, options, migrations)?;
+    match newer {
+        // A newer layout can be read if the tables are still those that the queries name.
+        Some(newer) if !query::fits(&conn.raw) => Err(newer),
+        _ => Ok(Opened { location, writing: None }),
     }
 }
 
-/// Opens a connection and refuses what is damaged, foreign or newer. Writes nothing to the file or its log.
-fn look(location: &Location, purpose: Use, options: &Options, migrations: &[Migration]) -> Result<Conn, OpenError> {
+/// Opens a connection and refuses what is damaged or foreign; says beside it why the file is too new to be written.
+/// Writes nothing to the file or its log.
+fn look(
+    location: &Location,
+    purpose: Use,
+    options: &Options,
+    migrations: &[Migration],
+) -> Result<(Conn, Option<OpenError>), OpenError> {
     let log = files::length(&location.beside("-wal"))?.unwrap_or(0);
     look_at_lengths(location, log)?;
     let began = Instant::now();
@@ -74,23 +83,22 @@ fn look(location: &Location, purpose: Use, options: &Options, migrations: &[Migr
     let conn = Conn::open(&location.file, purpose, options).map_err(in_open)?;
     // Closing the last connection carries the log over into the file. Where there is none, closing leaves nothing behind.
     conn.close_without_checkpoint(log > 0).map_err(in_open)?;
-    match conn.insist(in_one_snapshot).map_err(in_open)? {
-        Found::Foreign(detail) => Err(OpenError::NotAStore { path: location.file.clone(), detail: detail.to_owned() }),
-        Found::Store { layout, minimum_core } => {
-            let (path, known_layout, core) = (location.file.clone(), schema::newest(migrations), options.core);
-            if layout > known_layout || minimum_core > core {
-                return Err(OpenError::Newer { path, layout, known_layout, minimum_core, core });
-            }
-            schema::check_history(&conn.raw, migrations, layout)
-                .map_err(|error| OpenError::while_opening(&location.file, error))?;
-            if options.quick_check {
-                quick_check(&conn.raw)
-                    .map_err(in_open)?
-                    .map_or(Ok(()), |detail| Err(OpenError::damaged(&path, detail)))?;
-            }
-            Ok(conn)
-        }
+    let path = location.file.clone();
+    let (layout, minimum_core) = match conn.insist(in_one_snapshot).map_err(in_open)? {
+        Found::Foreign(detail) => return Err(OpenError::NotAStore { path, detail: detail.to_owned() }),
+        Found::Store { layout, minimum_core } => (layout, minimum_core),
+    };
+    let (known_layout, core) = (schema::newest(migrations), options.core);
+    if layout > known_layout || minimum_core > core {
+        return Ok((conn, Some(OpenError::Newer { path, layout, known_layout, minimum_core, core })));
     }
+    if options.quick_check
+        && let Some(detail) = quick_check(&conn.raw).map_err(in_open)?
+    {
+        return Err(OpenError::damaged(&path, detail));
+    }
+    schema::check_history(&conn.raw, migrations, layout).map_err(|error| OpenError::while_opening(&path, error))?;
+    Ok((conn, None))
 }
 
 /// Files that this store never leaves behind.
@@ -107,6 +115,8 @@ fn look_at_lengths(location: &Location, log: u64) -> Result<(), OpenError> {
         Some(0) => {
             Err(OpenError::damaged(&location.file, "the file is empty; a new store begins where there is no file"))
         }
+        // SQLite takes a file that is shorter than its smallest page for an empty one.
+        Some(..512) => Err(OpenError::damaged(&location.file, "the file is cut short")),
         Some(_) => Ok(()),
         None => Err(OpenError::NoFile { path: location.file.clone() }),
     }

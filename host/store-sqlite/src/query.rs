@@ -71,6 +71,13 @@ fn identity(row: &SqlRow<'_>) -> rusqlite::Result<RowIdentity> {
     Ok(RowIdentity { id: row.get(0)?, key: row.get(1)?, revision: row.get(2)?, stamp: unsigned(row, 3)? })
 }
 
+/// Whether the tables have what the queries ask for.
+pub(crate) fn fits(conn: &Connection) -> bool {
+    let others = ["SELECT last_time, stamps, audit, effects FROM counters", "SELECT due FROM outbox"];
+    let names = "SELECT number FROM names WHERE collection = ?1 AND index_name = ?2";
+    WITH_BODY.iter().chain(&others).chain([&names]).all(|sql| conn.prepare(sql).is_ok())
+}
+
 /// A number that the store only counts up. SQLite knows signed ones only.
 pub(crate) fn unsigned(row: &SqlRow<'_>, column: usize) -> rusqlite::Result<u64> {
     row.get::<_, i64>(column).map(i64::cast_unsigned)

@@ -97,6 +97,12 @@ impl SqliteStore {
         Ok(writer.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Lets a test do to the writer what only a failing disk does.
+    #[cfg(test)]
+    pub(crate) fn with_writer<T>(&self, what: impl FnOnce(&mut Writer) -> T) -> T {
+        what(&mut self.writer().expect("a store that writes"))
+    }
+
     fn in_transaction<T>(&self, what: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let _turn = self.turn.take(self.limit)?;
         self.writer()?.in_transaction(what)
