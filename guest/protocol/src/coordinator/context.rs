@@ -78,8 +78,8 @@ pub(crate) struct Context<'a> {
     pub replay: bool,
     /// Whether the caller holds a grant for the pair, so that reasons may be shown.
     pub disclose: bool,
-    /// Whether a scene brings the envelope of its message too.
-    pub bring_envelope: bool,
+    /// Asks for more about a message, by its row, in the round that brings everyone concerned.
+    pub bring: Option<fn(&mut Self, &str)>,
     /// What a keyed operation made or changed: the row and the record's revision.
     pub resource: Option<(String, i64)>,
     keyed: Option<Keyed>,
@@ -117,7 +117,7 @@ impl<'a> Context<'a> {
             proceed: None,
             replay: false,
             disclose: false,
-            bring_envelope: false,
+            bring: None,
             resource: None,
             keyed: None,
         }

@@ -8,7 +8,6 @@ use super::records::{
     boxes::{self, Box},
     grant::{self, Grant},
     life::{self, Life},
-    message,
     task::{self, Task},
 };
 use super::{Query, Stored, keys};
@@ -102,8 +101,8 @@ impl Context<'_> {
 
     /// Loads everyone concerned by a life.
     pub fn assemble(&mut self, life: Row<Life>) -> Flow<Scene> {
-        if self.bring_envelope {
-            self.want(message::COLLECTION, &life.id);
+        if let Some(bring) = self.bring {
+            bring(self, &life.id);
         }
         let (sender, receiver) = (life.record.sender.key(self.tenant()), life.record.receiver.key(self.tenant()));
         let grant = life.record.binding.grant.clone();

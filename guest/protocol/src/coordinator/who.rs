@@ -50,7 +50,7 @@ impl Context<'_> {
             }
         }
         let query = Task::find(self.tenant(), task, incarnation);
-        let rows = self.crowd(&query)?.iter().map(Task::read).collect::<Flow<Vec<_>>>()?;
+        let rows = self.rows(&query)?.iter().map(Task::read).collect::<Flow<Vec<_>>>()?;
         let task = self.principal.kind == PrincipalKind::Task;
         let mut mine = rows.into_iter().filter(|row| !task || self.is_party(&row.record.party));
         match (mine.next(), mine.next()) {

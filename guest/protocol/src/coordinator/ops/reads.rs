@@ -36,6 +36,10 @@ const TIMEOUT: &str = "timeout";
 /// `audit.list`: the events of one message, for both ends, whoever owns one, policies and the operator.
 pub(crate) fn audit_list(cx: &mut Context<'_>) -> Flow<String> {
     let (message, sender) = (cx.params.text("messageId")?, cx.params.text("senderIncarnationId")?);
+    cx.bring = Some(|cx, life| {
+        let (after, limit) = page(cx);
+        cx.hint(&audit::find_message(life, after, limit));
+    });
     let (scene, role) = cx.scene(message, sender)?;
     if role == Role::Host {
         return Err(not_visible());

@@ -68,7 +68,7 @@ pub(crate) fn prepare(cx: &mut Context<'_>) -> Flow<String> {
 
 /// Asks in the first round for what a submission needs beside the message.
 fn hints(cx: &mut Context<'_>, message: Option<(&str, &str)>) {
-    cx.bring_envelope = true;
+    cx.bring = Some(|cx, life| cx.want(message::COLLECTION, life));
     cx.hint(&Profile::find_all(cx.tenant()));
     if let Some((message, sender)) = message {
         cx.hint(&keys::under(message::COLLECTION, "", &[cx.tenant(), message, sender], 8));
