@@ -152,6 +152,9 @@ struct Seen {
     order: VecDeque<String>,
 }
 
+/// The longest detail of a note: a target may say anything.
+const NOTE_CHARS_MAX: usize = 4_000;
+
 /// How many submissions are remembered as already taken.
 const SEEN_MAX: usize = 65_536;
 
@@ -331,7 +334,7 @@ impl Core {
             submission_id: submission_id.to_owned(),
             profile: profile.to_owned(),
             code: code.to_owned(),
-            detail: detail.to_owned(),
+            detail: detail.chars().take(NOTE_CHARS_MAX).collect(),
         });
     }
 
