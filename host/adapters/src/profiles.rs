@@ -75,6 +75,7 @@ pub fn parse(text: &str, surroundings: &Surroundings<'_>) -> Result<Vec<Profile>
 
 /// What a profile's digest covers: the settings as they are written. Secrets are in other files, of which only the names
 /// are settings; and a setting that a later version adds does not change the digest of a file that does not use it.
+/// INVARIANT: equal digests mean equal declarations. Whoever changes a default or a derived value counts up the format.
 fn digested(name: &str, raw: &RawProfile) -> String {
     json!({"format": "threadmesh-profile/1", "name": name, "settings": raw}).to_string()
 }

@@ -11,7 +11,7 @@ use std::{fs, path::Path, sync::Arc, time::Duration};
 use threadmesh_runtime::adapter::{Adapter, Profile, QueryPolicy};
 
 const DEADLINE_MS: (u64, u64, u64) = (1, 30_000, 3_600_000);
-const SETTLE_MS_MAX: u64 = 7 * 86_400_000;
+const SETTLE_MS_MAX: u64 = 86_400_000;
 const GRACE_MS: (u64, u64, u64) = (0, 1_000, 30_000);
 /// What is left, beside grace and killing, for the carrier to start and to report.
 const CARRIER_MS: u64 = 1_000;
@@ -172,6 +172,10 @@ fn http(raw: &RawProfile) -> Result<HttpAdapter, String> {
     })
 }
 
+/// The version that adapters declare. It names what this file makes of settings, not the release: the core wants another
+/// digest for another content, and an upgrade must not change what an unchanged file declares.
+const ADAPTER_VERSION: &str = "1";
+
 /// The capability document of the draft. The defaults promise the least: suggestions, offered at a checkpoint.
 fn capabilities(name: &str, raw: &RawProfile, can_query: bool) -> Value {
     let declared = raw.capabilities.clone().unwrap_or_default();
@@ -179,7 +183,7 @@ fn capabilities(name: &str, raw: &RawProfile, can_query: bool) -> Value {
     json!({
         "specVersion": "0.0-draft",
         "adapterName": name,
-        "adapterVersion": env!("CARGO_PKG_VERSION"),
+        "adapterVersion": ADAPTER_VERSION,
         "intents": words(declared.intents, "suggest"),
         "deliveryModes": words(declared.delivery_modes, "checkpoint-offer"),
         "features": features(&declared.features.unwrap_or_default(), can_query),

@@ -282,6 +282,8 @@ fn effect(cx: &Context<'_>, scene: &Scene, profile: &Profile, envelope: &str) ->
     w.member_str("profileDigest", &attempt.profile_digest);
     records::put_text(&mut w, "session", attempt.session.as_deref());
     w.member_int("deadlineMs", profile.deadline_ms);
+    let started = attempt.call.as_ref().map_or(cx.now, |call| call.started);
+    w.member_int("deadlineAt", started.saturating_add(profile.deadline_ms));
     w.member_int("settleAt", attempt.settled_at());
     w.member_int("expectedRevision", life.revision);
     w.member_str("envelopeDigest", &life.digest);
