@@ -1,0 +1,75 @@
+// Answers conformance calls through the transpiled component: the same module in Node and in a browser.
+
+import { Refused, canonical, numberOf, textOf, wellFormed } from './text.mjs';
+import { story } from './store.mjs';
+
+const U32_MAX = 2 ** 32 - 1;
+const TEXT = '(text)';
+const NOW = '(now)';
+
+// function of the vectors: [interface, function of the interface, arguments]
+const FUNCTIONS = {
+  canonicalize: ['canonicalJson', 'canonicalize', [TEXT]],
+  digest: ['canonicalJson', 'digest', [TEXT]],
+  'parse-time': ['canonicalJson', 'parseTime', [TEXT]],
+  check: ['documents', 'check', ['kind', TEXT]],
+  kinds: ['documents', 'kinds', []],
+  verify: ['attestation', 'verify', ['document', 'anchors', 'expected', NOW]],
+  'check-anchors': ['attestation', 'checkAnchors', ['anchors']],
+  'verify-disposition': ['attestation', 'verifyDisposition', ['document', 'anchors', NOW]],
+  step: ['lifecycle', 'step', ['machine', 'state', 'event']],
+  'check-reason': ['lifecycle', 'checkReason', ['state', 'reason']],
+  'check-combination': ['lifecycle', 'checkCombination', ['states']],
+  decide: ['coordinator', 'decide', ['request', 'answers', NOW, 'entropy']],
+  operations: ['coordinator', 'operations', []],
+  split: ['coordinator', 'split', [TEXT]],
+};
+
+/** Whether a world has what a function of the vectors needs. */
+export function has(core, name) {
+  const [face, method] = FUNCTIONS[name === 'story' ? 'decide' : name] ?? [];
+  return face !== undefined && typeof core[face]?.[method] === 'function';
+}
+
+/** Answers a call with `{ok}`, `{error}` or `{trap}`. */
+export function call(core, name, args) {
+  const [face, method, parameters] = FUNCTIONS[name];
+  try {
+    const given = parameters.map((parameter) => guard(argument(parameter, args)));
+    return { ok: core[face][method](...given) };
+  } catch (fault) {
+    if (fault instanceof Refused) return fault.answer;
+    // The glue throws an error whose payload is the error record; anything else is a trap or a fault of the glue.
+    const error = fault.payload;
+    if (typeof error?.code !== 'string') return { trap: String(fault) };
+    return { error: { code: error.code, pointer: error.pointer, detail: error.detail } };
+  }
+}
+
+function argument(parameter, args) {
+  if (parameter === TEXT) return textOf(args);
+  return parameter === NOW ? numberOf(args.now) : args[parameter];
+}
+
+/** Refuses what the glue would change without a word: ill-formed strings, and revisions and limits that do not fit. */
+function guard(value) {
+  if (typeof value === 'string') return wellFormed(value);
+  if (value === null || typeof value !== 'object') return value;
+  for (const [name, part] of Object.entries(value)) {
+    guard(part);
+    const counted = name === 'revision' || name === 'limit';
+    if (counted && !(Number.isInteger(part) && part >= 0 && part <= U32_MAX)) {
+      throw new Refused('host-misuse', `${part} is no 32-bit number`);
+    }
+  }
+  return value;
+}
+
+/** The canonical texts of a world's answers to a list of vectors; null for a function that it does not have. */
+export function answers(core, vectors) {
+  const step = (name, args) => call(core, name, args);
+  return vectors.map(({ function: name, args }) => {
+    if (!has(core, name)) return null;
+    return canonical(name === 'story' ? story(step, args) : step(name, args));
+  });
+}

@@ -1,0 +1,81 @@
+// The smallest host that can be: a store in memory and the loop around `decide`. See python/store.py, which does the same.
+
+const ROUNDS_MAX = 6;
+const bytes = new TextEncoder();
+
+/** Compares strings as the store does: by their UTF-8 bytes, which is by code points and not by UTF-16 units. */
+function compare(left, right) {
+  const [a, b] = [bytes.encode(left), bytes.encode(right)];
+  for (let index = 0; index < Math.min(a.length, b.length); index += 1) {
+    if (a[index] !== b[index]) return a[index] - b[index];
+  }
+  return a.length - b.length;
+}
+
+function inside({ start, end }, key) {
+  if (end === null || end === undefined) return key === start;
+  return compare(start, key) <= 0 && compare(key, end) < 0;
+}
+
+class Store {
+  collections = new Map();
+  stamp = 0;
+
+  rows(collection) {
+    if (!this.collections.has(collection)) this.collections.set(collection, new Map());
+    return this.collections.get(collection);
+  }
+
+  /** The rows for a query, which is echoed. */
+  answer(query) {
+    const found = [];
+    for (const row of this.rows(query.collection).values()) {
+      const named = row.entries.filter(({ index }) => index === query.index).map(({ key }) => key);
+      const keys = query.index === '' ? [row.id] : named;
+      for (const key of keys.filter((key) => inside(query, key))) found.push({ key, row });
+    }
+    found.sort((left, right) => compare(left.key, right.key) || left.row.stamp - right.row.stamp);
+    if (query.reverse) found.reverse();
+    const rows = found.slice(0, query.limit).map(({ key, row: { id, revision, body } }) => ({ id, key, revision, body }));
+    return { query, rows };
+  }
+
+  /** Applies the writes and keeps the audit records. `revision` is put in place of the next one, where it is given. */
+  commit(decision, revision) {
+    for (const write of decision.writes) {
+      const rows = this.rows(write.collection);
+      const known = rows.get(write.id) ?? { revision: 0 };
+      if (known.revision !== write.expected) throw new Error(`revision of ${write.collection} ${write.id}`);
+      if (write.body === null || write.body === undefined) rows.delete(write.id);
+      else this.put(rows, write.id, revision ?? write.expected + 1, write, known);
+    }
+    const audit = this.rows('audit');
+    for (const record of decision.audit) this.put(audit, String(audit.size + 1).padStart(16, '0'), 1, record, {});
+  }
+
+  put(rows, id, revision, { body, entries }, known) {
+    this.stamp += 1;
+    rows.set(id, { id, revision, body, entries, stamp: known.stamp ?? this.stamp });
+  }
+}
+
+/** Performs the calls of a story with `call(function, args)`: an answer whose `ok` has all steps of every call. */
+export function story(call, { common, calls }) {
+  const store = new Store();
+  const told = [];
+  for (const part of calls) {
+    const [answers, steps] = [[], []];
+    while (steps.length < ROUNDS_MAX) {
+      const request = { ...common.request, ...part.request };
+      const answer = call('decide', { ...common, ...part, answers, request });
+      if (!('ok' in answer)) return answer;
+      steps.push(answer.ok);
+      if (answer.ok.kind !== 'needs') break;
+      answers.push(...answer.ok.queries.map((query) => store.answer(query)));
+    }
+    const last = steps.at(-1);
+    if (last.kind === 'ready') store.commit(last.decision, part.stored_revision);
+    told.push({ rounds: steps.length, steps });
+  }
+  return { ok: told };
+}

@@ -1,0 +1,79 @@
+"""The smallest host that can be: a store in memory and the loop around `decide`.
+
+`story` is a function of the cases in this folder, not of the core: several calls against one fresh store.
+"""
+
+ROUNDS_MAX = 6
+
+
+class Store:
+    """Rows by collection and id; each is a dict with `id`, `revision`, `body`, `entries` and a `stamp`."""
+
+    def __init__(self):
+        self.rows = {}
+        self.stamp = 0
+
+    def answer(self, query):
+        """The rows for a query, which is echoed."""
+        found = []
+        for row in self.rows.get(query["collection"], {}).values():
+            keys = [row["id"]]
+            if query["index"]:
+                keys = [entry["key"] for entry in row["entries"] if entry["index"] == query["index"]]
+            found += [(key.encode(), row["stamp"], key, row) for key in keys if inside(query, key)]
+        found.sort(key=lambda item: item[:2], reverse=query.get("reverse", False))
+        rows = [
+            {"id": row["id"], "key": key, "revision": row["revision"], "body": row["body"]}
+            for _, _, key, row in found[: query["limit"]]
+        ]
+        return {"query": query, "rows": rows}
+
+    def commit(self, decision, revision):
+        """Applies the writes and keeps the audit records. `revision` is put in place of the next one, where it is given."""
+        for write in decision["writes"]:
+            rows = self.rows.setdefault(write["collection"], {})
+            known = rows.get(write["id"], {"revision": 0})
+            if known["revision"] != write["expected"]:
+                raise AssertionError(f"revision of {write['collection']} {write['id']}")
+            if write.get("body") is None:
+                rows.pop(write["id"])
+            else:
+                following = write["expected"] + 1 if revision is None else revision
+                self.put(rows, write["id"], following, write, known)
+        for record in decision["audit"]:
+            rows = self.rows.setdefault("audit", {})
+            self.put(rows, f"{len(rows) + 1:016}", 1, record, {})
+
+    def put(self, rows, name, revision, source, known):
+        self.stamp += 1
+        stamp = known.get("stamp", self.stamp)
+        rows[name] = {
+            "id": name, "revision": revision, "body": source["body"], "entries": source["entries"], "stamp": stamp,
+        }
+
+
+def inside(query, key):
+    start, end, key = query["start"].encode(), query.get("end"), key.encode()
+    return key == start if end is None else start <= key < end.encode()
+
+
+def story(call, args):
+    """Performs the calls of a story with `call(function, args)`: an answer whose `ok` has all steps of every call."""
+    store, told = Store(), []
+    for part in args["calls"]:
+        answers, steps = [], []
+        while len(steps) < ROUNDS_MAX:
+            decide = {**args["common"], **part, "answers": answers}
+            request = {**args["common"]["request"], **part["request"]}
+            answer = call("decide", {**decide, "request": request})
+            if "ok" not in answer:
+                return answer
+            step = answer["ok"]
+            steps.append(step)
+            if step["kind"] != "needs":
+                break
+            answers = answers + [store.answer(query) for query in step["queries"]]
+        if steps[-1]["kind"] == "ready":
+            store.commit(steps[-1]["decision"], part.get("stored_revision"))
+        told.append({"rounds": len(steps), "steps": steps})
+    return {"ok": told}
