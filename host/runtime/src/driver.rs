@@ -67,9 +67,9 @@ fn documents(session: &mut dyn Session, function: &str, args: Args<'_>) -> Resul
         "digest" => answered(session.digest(&text)),
         "parse-time" => Ok(session.parse_time(&text)?.map(records::number)),
         "split" => Ok(Ok(records::frame(&session.split(&text)?))),
-        _ => Ok(session.check(args.text("kind")?, &text)?.map(|checked| {
-            json!({ "canonical": checked.canonical, "digest": checked.digest })
-        })),
+        _ => Ok(session
+            .check(args.text("kind")?, &text)?
+            .map(|checked| json!({ "canonical": checked.canonical, "digest": checked.digest }))),
     }
 }
 

@@ -1,5 +1,22 @@
 //! Embeds the ThreadMesh component: load what it asks for, let it decide, commit.
 
 pub mod adapter;
+#[rustfmt::skip]
+pub mod codes;
+mod core;
 pub mod dispatcher;
+pub mod driver;
+pub mod engine;
+mod private;
 pub mod store;
+pub mod wit;
+
+pub use core::{Core, CoreError, Outcome, Session};
+pub use engine::WasmCore;
+
+/// Where the tests keep the compiled component from one run to the next.
+#[cfg(test)]
+fn tests_cache() -> engine::Cache {
+    let user = rustix::process::geteuid().as_raw();
+    engine::Cache::At(std::env::temp_dir().join(format!("threadmesh-tests-{user}")))
+}

@@ -230,8 +230,7 @@ pub(super) fn operation(operation: &Operation) -> Value {
 
 /// A frame as JSON.
 pub(super) fn frame(frame: &Frame) -> Value {
-    let call = |call: &Call| {
-        json!({ "id": call.id, "method": call.method, "params": call.params, "response": call.response })
-    };
+    let call =
+        |call: &Call| json!({ "id": call.id, "method": call.method, "params": call.params, "response": call.response });
     json!({ "batch": frame.batch, "calls": frame.calls.iter().map(call).collect::<Value>() })
 }

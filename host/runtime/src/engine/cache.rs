@@ -3,6 +3,9 @@
 //! Loading it runs what stands in the file. So it is taken only from a directory and a file that belong to this user and
 //! that nobody else can touch, and only if its digest says that it is whole. Where that cannot be had, nothing is kept.
 
+#[cfg(test)]
+mod tests;
+
 use super::{Cache, Origin};
 use crate::private::PrivateDir;
 use sha2::{Digest, Sha256};

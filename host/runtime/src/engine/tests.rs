@@ -1,41 +1,46 @@
 use super::*;
-use std::time::Instant;
+use crate::tests_cache;
+
+/// An object with as many members as allowed, the last one first: slow to sort, and large as a tree.
+fn large() -> String {
+    let members: Vec<String> = (0..65_000).rev().map(|number| format!("\"m{number:05}\":{}", number % 10)).collect();
+    format!("{{{}}}", members.join(","))
+}
+
+fn core(deadline_ms: u64, memory_bytes_max: usize) -> WasmCore {
+    let deadline = Duration::from_millis(deadline_ms);
+    WasmCore::with(Options { deadline, memory_bytes_max, cache: tests_cache() }).unwrap()
+}
 
 #[test]
-fn sizes() {
-    let path = std::env::var("COMPONENT").unwrap();
-    let bytes = std::fs::read(&path).unwrap();
-    let core = WasmCore::of(&bytes, "x", Options { cache: Cache::Off, ..Options::default() }).unwrap();
-    let mut s = core.session().unwrap();
-    let env = |n: usize| format!("{{\"specVersion\":\"0.0-draft\",\"messageId\":\"abc\",\"sender\":{{\"taskId\":\"t\",\"incarnationId\":\"i\"}},\"content\":\"{}\",\"n\":[1,2,3.5],\"expiresAt\":\"2026-01-01T00:00:00Z\"}}", "hello world ".repeat(n));
-    let two = env(110);
-    let many = format!("[{}]", vec![env(30); 72].join(","));
-    let v: serde_json::Value = serde_json::from_str(&std::fs::read_to_string("../../spec/conformance/attestation/subjects.json").unwrap()).unwrap();
-    let t: serde_json::Value = serde_json::from_str(&std::fs::read_to_string("../../spec/conformance/attestation/trust.json").unwrap()).unwrap();
-    let mut vs = vec![];
-    for x in v["vectors"].as_array().unwrap().iter().chain(t["vectors"].as_array().unwrap()) {
-        if x["function"] == "verify" && x.get("ok").is_some() { vs.push(x["args"].clone()); }
-    }
-    let ed = vs.iter().find(|a| a["anchors"].as_str().unwrap().contains("ed25519")).cloned();
-    let p = vs.iter().find(|a| !a["anchors"].as_str().unwrap().contains("ed25519") && a["anchors"].as_str().unwrap().contains("p256")).cloned();
-    let mut best = std::collections::BTreeMap::new();
-    for _ in 0..15 {
-        let mut time = |name: &'static str, n: u32, f: &mut dyn FnMut()| {
-            let a = Instant::now();
-            for _ in 0..n { f() }
-            let d = a.elapsed() / n;
-            let e = best.entry(name).or_insert(d); if d < *e { *e = d; }
-        };
-        time("digest 1.5k", 200, &mut || { s.digest(&two).unwrap().unwrap(); });
-        time("canon 1.5k", 200, &mut || { s.canonicalize(&two).unwrap().unwrap(); });
-        time("canon 40k", 20, &mut || { s.canonicalize(&many).unwrap().unwrap(); });
-        for (n, a) in [("ed", &ed), ("p256", &p)] {
-            if let Some(a) = a {
-                let g = |k: &str| a[k].as_str().unwrap().to_owned();
-                let (d, an, ex) = (g("document"), g("anchors"), g("expected"));
-                time(n, 20, &mut || { s.verify(&d, &an, &ex, a["now"].as_f64().unwrap()).unwrap().unwrap(); });
-            }
-        }
-    }
-    println!("{path}: {best:?}");
+fn a_call_that_takes_too_long_is_stopped() {
+    let slow = large();
+    core(60_000, 64 << 20).session().unwrap().canonicalize(&slow).unwrap().unwrap();
+    let core = core(1, 64 << 20);
+    let stopped = (0..200).find_map(|_| {
+        let mut session = core.session().unwrap();
+        let error = session.canonicalize(&slow).err()?;
+        Some((error, session.digest("{}")))
+    });
+    // Without the thread that ticks, nothing would ever be stopped.
+    let (error, after) = stopped.expect("no call of more than a millisecond was stopped");
+    assert_eq!(error, CoreError::Deadline { function: "canonicalize", limit_ms: 1 });
+    assert!(matches!(after, Err(CoreError::Trap { function: "digest", .. })), "a stopped session answers no more");
+}
+
+#[test]
+fn a_call_that_needs_too_much_memory_is_stopped() {
+    let core = core(60_000, 3 << 20);
+    let error = core.session().unwrap().canonicalize(&large()).unwrap_err();
+    assert_eq!(error, CoreError::Memory { function: "canonicalize", limit_bytes: 3 << 20 });
+    assert!(core.session().unwrap().digest("{}").unwrap().is_ok(), "the next session works");
+}
+
+#[test]
+fn memory_growth_is_counted() {
+    let core = core(60_000, 64 << 20);
+    let mut session = core.session().unwrap();
+    assert_eq!(session.grown_bytes(), 0);
+    session.canonicalize(&large()).unwrap().unwrap();
+    assert!(session.grown_bytes() > 1 << 20);
 }
