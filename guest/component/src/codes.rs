@@ -84,5 +84,10 @@ pub fn code(code: Code) -> ErrorCode {
         Code::ReconciliationAuthority => ErrorCode::ReconciliationAuthority,
         Code::ExternalOutcomeUnknown => ErrorCode::ExternalOutcomeUnknown,
         Code::ClockBehind => ErrorCode::ClockBehind,
+        Code::ClockStopped => ErrorCode::ClockStopped,
+        Code::StoreUnavailable => ErrorCode::StoreUnavailable,
+        Code::StoreOutcomeUnknown => ErrorCode::StoreOutcomeUnknown,
+        Code::WaitCancelled => ErrorCode::WaitCancelled,
+        Code::CoreTrap => ErrorCode::CoreTrap,
     }
 }

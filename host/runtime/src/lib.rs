@@ -2,6 +2,7 @@
 
 pub mod adapter;
 #[rustfmt::skip]
+#[allow(clippy::too_many_lines)]
 pub mod codes;
 mod core;
 pub mod dispatcher;

@@ -3,6 +3,7 @@
 //! Conversions are one to one, as in `guest/component`; there is no rule here either.
 
 #[rustfmt::skip]
+#[allow(clippy::too_many_lines)]
 mod codes;
 mod records;
 

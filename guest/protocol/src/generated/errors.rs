@@ -158,6 +158,16 @@ pub enum Code {
     ExternalOutcomeUnknown,
     /// The host's clock is behind the last committed time.
     ClockBehind,
+    /// The host's clock jumped against its monotonic clock: it writes nothing until it is started again.
+    ClockStopped,
+    /// The store is busy or failed. Nothing changed.
+    StoreUnavailable,
+    /// The store failed while it made a change durable: ask again with the same idempotency key.
+    StoreOutcomeUnknown,
+    /// The host stopped waiting, because it ends or the caller is gone.
+    WaitCancelled,
+    /// The core failed or was stopped. Nothing changed.
+    CoreTrap,
 }
 
 /// All codes, in order.
@@ -239,6 +249,11 @@ pub const ALL: &[Code] = &[
     Code::ReconciliationAuthority,
     Code::ExternalOutcomeUnknown,
     Code::ClockBehind,
+    Code::ClockStopped,
+    Code::StoreUnavailable,
+    Code::StoreOutcomeUnknown,
+    Code::WaitCancelled,
+    Code::CoreTrap,
 ];
 
 impl Code {
@@ -322,6 +337,11 @@ impl Code {
             Self::ReconciliationAuthority => "reconciliation-authority",
             Self::ExternalOutcomeUnknown => "external-outcome-unknown",
             Self::ClockBehind => "clock-behind",
+            Self::ClockStopped => "clock-stopped",
+            Self::StoreUnavailable => "store-unavailable",
+            Self::StoreOutcomeUnknown => "store-outcome-unknown",
+            Self::WaitCancelled => "wait-cancelled",
+            Self::CoreTrap => "core-trap",
         }
     }
     /// The code that callers of the draft's binding see.
@@ -404,6 +424,11 @@ impl Code {
             Self::ReconciliationAuthority => "threadmesh_adapter_reconciliation_authority_required",
             Self::ExternalOutcomeUnknown => "threadmesh_external_outcome_unknown",
             Self::ClockBehind => "threadmesh_clock_behind",
+            Self::ClockStopped => "threadmesh_clock_stopped",
+            Self::StoreUnavailable => "threadmesh_store_unavailable",
+            Self::StoreOutcomeUnknown => "threadmesh_store_outcome_unknown",
+            Self::WaitCancelled => "threadmesh_wait_cancelled",
+            Self::CoreTrap => "threadmesh_internal_error",
         }
     }
     /// The JSON-RPC error number.
@@ -486,6 +511,11 @@ impl Code {
             Self::ReconciliationAuthority => -32003,
             Self::ExternalOutcomeUnknown => -32014,
             Self::ClockBehind => -32015,
+            Self::ClockStopped => -32015,
+            Self::StoreUnavailable => -32016,
+            Self::StoreOutcomeUnknown => -32014,
+            Self::WaitCancelled => -32016,
+            Self::CoreTrap => -32603,
         }
     }
     /// Whether trying again later can help.
@@ -568,6 +598,11 @@ impl Code {
             Self::ReconciliationAuthority => false,
             Self::ExternalOutcomeUnknown => false,
             Self::ClockBehind => true,
+            Self::ClockStopped => true,
+            Self::StoreUnavailable => true,
+            Self::StoreOutcomeUnknown => true,
+            Self::WaitCancelled => true,
+            Self::CoreTrap => false,
         }
     }
 }

@@ -86,15 +86,23 @@ fn mapping(table: &Table, uses: &str, from: &str, to: &str) -> Result<String> {
     Ok(out)
 }
 
-/// The codes as text, for hosts.
+/// What hosts say about the codes.
 fn names(table: &Table) -> Result<String> {
     let mut out = String::from(HEADER);
-    out += "//! Error codes as text.\n\nuse crate::wit::ErrorCode;\n\n";
-    out += "/// The code's name, as in spec/errors.md.\npub const fn name(code: ErrorCode) -> &'static str {\n    match code {\n";
-    for Code { code, .. } in &table.codes {
-        writeln!(out, "        ErrorCode::{} => {},", pascal(code), literal(code))?;
-    }
-    out += "    }\n}\n";
+    out += "//! Error codes for people and for JSON-RPC.\n\nuse crate::wit::ErrorCode;\n";
+    let mut function = |doc: &str, name: &str, kind: &str, value: &dyn Fn(&Code) -> String| {
+        out += &format!("\n/// {doc}\npub const fn {name}(code: ErrorCode) -> {kind} {{\n    match code {{\n");
+        for code in &table.codes {
+            out += &format!("        ErrorCode::{} => {},\n", pascal(&code.code), value(code));
+        }
+        out += "    }\n}\n";
+    };
+    function("The code's name, as in spec/errors.md.", "name", "&'static str", &|code| literal(&code.code));
+    function("The code that callers of the draft's binding see.", "public", "&'static str", &|code| {
+        literal(&code.public)
+    });
+    function("The JSON-RPC error number.", "rpc", "i32", &|code| code.rpc.to_string());
+    function("Whether trying again later can help.", "retryable", "bool", &|code| code.retryable.to_string());
     Ok(out)
 }
 
