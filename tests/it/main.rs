@@ -1,5 +1,7 @@
 //! Integration tests.
 
+mod cli;
 mod generated;
 mod layering;
+mod program;
 mod tidy;

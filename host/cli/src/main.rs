@@ -1,2 +1,73 @@
-//! The program.
-fn main() {}
+//! The program `threadmesh`. What each command prints, and with which exit code, is in spec/cli.md.
+
+mod client;
+mod command;
+mod conformance;
+mod core;
+mod database;
+mod failure;
+mod input;
+mod local;
+mod mesh;
+mod target;
+mod terminal;
+mod time;
+mod words;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+use failure::{Exit, Failure};
+use std::process::ExitCode;
+use terminal::Printer;
+
+/// Coordinates tasks of agents: messages under grants, decisions, effects that happen at most once, and a record of it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "threadmesh",
+    version,
+    propagate_version = true,
+    after_help = "Exit codes:
+  0  accepted: what was asked is done
+  1  refused: the input or the request breaks a rule; nothing changed
+  2  unusable: bad usage, an unreadable file, no database, a broken store
+
+Start here:
+  threadmesh demo"
+)]
+pub struct Program {
+    /// Answer with one JSON object a line instead of text for people
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: command::Command,
+}
+
+fn main() -> ExitCode {
+    let program = match Program::try_parse() {
+        Ok(program) => program,
+        Err(error) => return usage(&error),
+    };
+    let printer = Printer::new(program.json);
+    let exit = program.command.run(printer).unwrap_or_else(|failure| {
+        failure.print(printer);
+        failure.exit
+    });
+    ExitCode::from(exit as u8)
+}
+
+/// Help goes to standard output and is no error; bad usage is unusable.
+fn usage(error: &clap::Error) -> ExitCode {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let text = error.to_string();
+    let mut lines = text.lines().map(|line| line.trim_start_matches("error: ")).filter(|line| !line.is_empty());
+    let json = std::env::args().any(|argument| argument == "--json");
+    if json {
+        Failure::unusable("usage", lines.next().unwrap_or_default(), "").print(Printer::new(true));
+    } else {
+        lines.for_each(|line| Printer::new(false).warn(line));
+    }
+    ExitCode::from(Exit::Unusable as u8)
+}

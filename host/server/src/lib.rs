@@ -4,6 +4,7 @@
 //! business. Frames are newline-delimited JSON: one frame per line, no `Content-Length` headers.
 
 pub mod connection;
+pub mod functions;
 pub mod lines;
 pub mod service;
 pub mod socket;

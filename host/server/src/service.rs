@@ -113,3 +113,9 @@ static CODES: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let table: Value = serde_json::from_str(include_str!("../../../spec/errors.json")).unwrap_or_default();
     table["codes"].as_array().cloned().unwrap_or_default()
 });
+
+/// Whose fault an error code stands for: `denied`, `malformed`, `limit`, `unsupported`, `violation`, `conflict`,
+/// `misuse`, `unavailable` or `outcome-unknown`. Nothing for a code that spec/errors.md does not have.
+pub fn group(code: &str) -> Option<&'static str> {
+    CODES.iter().find(|known| known["code"] == code)?["group"].as_str()
+}

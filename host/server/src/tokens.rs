@@ -12,7 +12,7 @@ mod tests;
 
 pub use book::TokenBook;
 pub use file::{default_path, load, read_secret, update, write_secret};
-pub use secret::Secret;
+pub use secret::{Secret, random_id};
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -222,11 +222,15 @@ fn check_principal(principal: &Principal) -> Result<(), String> {
             return Err(format!("{member} is 1 to 200 characters without control characters"));
         }
     }
-    match (principal.kind, &principal.incarnation) {
-        (Kind::Task, None) => Err("a task needs an incarnation".to_owned()),
-        (Kind::Task, Some(_)) => Ok(()),
-        (_, Some(_)) => Err("only a task has an incarnation".to_owned()),
-        (_, None) if principal.owner.is_some() => Err("only a task has an owner".to_owned()),
-        (_, None) => Ok(()),
+    let owned = principal.owner.as_deref().is_none_or(|owner| {
+        ["user:", "policy:"].iter().any(|kind| owner.strip_prefix(kind).is_some_and(|id| !id.is_empty()))
+    });
+    match (principal.kind, &principal.incarnation, &principal.owner) {
+        // Two owners may use the same task ids, so a task is known by all three.
+        (Kind::Task, Some(_), Some(_)) if owned => Ok(()),
+        (Kind::Task, Some(_), Some(_)) => Err("an owner is user: or policy: and an id".to_owned()),
+        (Kind::Task, _, _) => Err("a task needs an incarnation and an owner".to_owned()),
+        (_, None, None) => Ok(()),
+        _ => Err("only a task has an incarnation or an owner".to_owned()),
     }
 }

@@ -52,8 +52,8 @@ pub(super) fn equal(left: &[u8], right: &[u8]) -> bool {
     std::hint::black_box(difference) == 0
 }
 
-/// 16 random bytes as 22 letters and digits, for an id that is no secret. Starts with a letter.
-pub(super) fn random_id() -> String {
+/// About 16 random bytes as 22 letters and digits, for an id that is no secret.
+pub fn random_id() -> String {
     let text = base64url(&random::<16>());
     text.chars().map(|sign| if sign.is_ascii_alphanumeric() { sign } else { 'x' }).collect()
 }

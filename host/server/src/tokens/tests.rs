@@ -76,6 +76,9 @@ fn bad_entries_are_refused() {
     replace("\"task\"", "\"host\"");
     replace("\"task\"", "\"user\"");
     replace("\"inc_0000001\"", "null");
+    replace("user:alice", "alice");
+    replace("user:alice", "task:alice");
+    replace("\"owner\"", "\"worker\"");
     replace("\"version\": 1", "\"version\": 2");
     replace("\"version\": 1", "\"version\": 1, \"version\": 1");
     replace("\"name\": \"one\"", "\"name\": \"../one\"");

@@ -1,0 +1,64 @@
+//! The subcommands, one file each.
+
+pub mod ack;
+pub mod call;
+pub mod canonicalize;
+pub mod check;
+pub mod completions;
+pub mod component;
+pub mod conformance;
+pub mod digest;
+pub mod doctor;
+pub mod inbox;
+pub mod send;
+pub mod show;
+pub mod token;
+pub mod verify;
+pub mod wait;
+
+use crate::failure::Outcome;
+use crate::terminal::Printer;
+use clap::Subcommand;
+
+/// A subcommand and its arguments.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Call(call::Arguments),
+    Send(Box<send::Arguments>),
+    Inbox(inbox::Arguments),
+    Ack(ack::Arguments),
+    Wait(wait::Arguments),
+    Show(show::Arguments),
+    Check(check::Arguments),
+    Canonicalize(canonicalize::Arguments),
+    Digest(digest::Arguments),
+    Verify(Box<verify::Arguments>),
+    Component(component::Arguments),
+    Conformance(Box<conformance::Arguments>),
+    Doctor(doctor::Arguments),
+    Token(token::Arguments),
+    Completions(completions::Arguments),
+}
+
+impl Command {
+    /// Runs it.
+    pub fn run(&self, printer: Printer) -> Outcome {
+        match self {
+            Command::Call(arguments) => call::run(arguments, printer),
+            Command::Send(arguments) => send::run(arguments, printer),
+            Command::Inbox(arguments) => inbox::run(arguments, printer),
+            Command::Ack(arguments) => ack::run(arguments, printer),
+            Command::Wait(arguments) => wait::run(arguments, printer),
+            Command::Show(arguments) => show::run(arguments, printer),
+            Command::Check(arguments) => check::run(arguments, printer),
+            Command::Canonicalize(arguments) => canonicalize::run(arguments, printer),
+            Command::Digest(arguments) => digest::run(arguments, printer),
+            Command::Verify(arguments) => verify::run(arguments, printer),
+            Command::Component(arguments) => component::run(arguments, printer),
+            Command::Conformance(arguments) => conformance::run(arguments, printer),
+            Command::Doctor(arguments) => doctor::run(arguments, printer),
+            Command::Token(arguments) => token::run(arguments, printer),
+            Command::Completions(arguments) => completions::run(arguments),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The doctor's look at a database and what lies beside it.
+
+use super::findings::{Finding, bad, broken, fine, note};
+use crate::database;
+use crate::time;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use threadmesh_runtime::store::Store;
+use threadmesh_server::{socket, tokens};
+use threadmesh_store_sqlite::{OpenError, Options, SqliteStore, probe};
+
+/// Looks at everything, in the order in which it matters.
+pub fn examine(db: &Path, tokens: Option<&Path>) -> Vec<Finding> {
+    if !db.exists() {
+        return vec![broken(
+            "database",
+            format!("{} does not exist", db.display()),
+            "make it: `threadmesh serve --create --db FILE`",
+        )];
+    }
+    let mut findings = vec![file_system(db)];
+    findings.extend(content(db));
+    findings.extend(modes(db));
+    let tokens = tokens.map_or_else(|| tokens::default_path(db), Path::to_owned);
+    findings.extend(token_file(&tokens));
+    findings.push(account(db, &tokens));
+    findings.push(server(db));
+    findings
+}
+
+fn file_system(db: &Path) -> Finding {
+    match probe(db) {
+        Ok(found) => match found.refused() {
+            Some(name) => bad(
+                "file system",
+                format!("{} is on {name}, where a write-ahead log is damaged sooner or later", db.display()),
+                "move the database to a local disk",
+            ),
+            None => fine("file system", "it holds a write-ahead log".to_owned()),
+        },
+        Err(error) => bad("file system", format!("{}: {error}", db.display()), "check the path"),
+    }
+}
+
+/// Opens the database for reading only and reads all of it.
+fn content(db: &Path) -> Vec<Finding> {
+    let options = Options { read_only: true, create: false, allow_network_fs: true, ..Options::default() };
+    let store = match SqliteStore::open(db, options) {
+        Ok(store) => store,
+        Err(error) => return vec![broken("database", error.to_string(), advice(&error))],
+    };
+    let integrity = match store.check() {
+        Ok(()) => fine("integrity", "every page and every key was read and is sound".to_owned()),
+        Err(error) => broken("integrity", error.to_string(), "keep the file as it is, and restore a copy beside it"),
+    };
+    vec![fine("database", format!("{} opens", store.path().display())), integrity, last_time(&store)]
+}
+
+fn advice(error: &OpenError) -> &'static str {
+    match error {
+        OpenError::Damaged { .. } => "keep the file as it is, and restore a copy beside it",
+        OpenError::Newer { .. } => "use a newer threadmesh",
+        OpenError::NotAStore { .. } | OpenError::NotAFile { .. } => "name a ThreadMesh database",
+        OpenError::Busy { .. } => "see who holds it",
+        _ => "check the path and its permissions",
+    }
+}
+
+/// The clock must not lie behind what was committed: settled point 29.
+fn last_time(store: &SqliteStore) -> Finding {
+    match store.last_time() {
+        Ok(last) => {
+            let (last, now) = (u64::try_from(last).unwrap_or_default(), time::now_ms());
+            let said = format!("the last commit was at {}", time::format(last));
+            match now + 5_000 < last {
+                true => bad(
+                    "last commit",
+                    format!("{said}, and the clock says {}", time::format(now)),
+                    "set the clock; if the commit's time was wrong, `threadmesh clock accept`",
+                ),
+                false => fine("last commit", said),
+            }
+        }
+        Err(error) => broken("last commit", error.to_string(), "keep the file as it is"),
+    }
+}
+
+/// Everything that belongs to the database must be closed to other accounts.
+fn modes(db: &Path) -> Vec<Finding> {
+    let suffixes = ["", "-wal", "-shm", ".lock", ".tokens"];
+    let open = |path: &PathBuf| fs::metadata(path).is_ok_and(|meta| meta.mode() & 0o077 != 0);
+    let paths: Vec<PathBuf> = suffixes.iter().map(|suffix| database::beside(db, suffix)).filter(open).collect();
+    if paths.is_empty() {
+        return vec![fine("modes", "the database and its files are closed to other accounts".to_owned())];
+    }
+    let found = |path: PathBuf| {
+        let mode = fs::metadata(&path).map(|meta| meta.mode() & 0o7777).unwrap_or_default();
+        bad("modes", format!("{} is open to other accounts (mode {mode:04o})", path.display()), "chmod go= on it")
+    };
+    paths.into_iter().map(found).collect()
+}
+
+fn token_file(path: &Path) -> Vec<Finding> {
+    match tokens::load(path) {
+        Ok(file) => vec![fine("tokens", format!("{} has {}", path.display(), file.entries.len()))],
+        Err(tokens::TokenError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            vec![note(
+                "tokens",
+                format!("there is no {}", path.display()),
+                "make tokens with `threadmesh token create`",
+            )]
+        }
+        Err(error) => vec![bad("tokens", error.to_string(), "until then nobody is let in")],
+    }
+}
+
+/// Adapters run as the account that runs this, so that what it can write, they can: settled point 8.
+fn account(db: &Path, tokens: &Path) -> Finding {
+    let own = rustix::process::geteuid().as_raw();
+    let owned = |path: &&Path| fs::metadata(path).is_ok_and(|meta| meta.uid() == own);
+    let owned: Vec<String> =
+        [db, tokens].iter().filter(|path| owned(path)).map(|path| path.display().to_string()).collect();
+    match owned.is_empty() {
+        true => fine("account", format!("account {own} owns neither the database nor the tokens")),
+        false => note(
+            "account",
+            format!(
+                "account {own}, as which adapters run, owns {}: they could act as the operator",
+                owned.join(" and ")
+            ),
+            "where adapters are not trusted with that, run them under another account",
+        ),
+    }
+}
+
+fn server(db: &Path) -> Finding {
+    let path = socket::default_path(db);
+    match UnixStream::connect(&path) {
+        Ok(_) => fine("server", format!("one answers at {}", path.display())),
+        Err(_) => fine("server", format!("none answers at {}", path.display())),
+    }
+}

@@ -1,0 +1,88 @@
+//! `threadmesh inbox`: what is waiting for a decision.
+
+use crate::failure::{Exit, Failure, Outcome};
+use crate::mesh::Mesh;
+use crate::target::{MeshArguments, TaskName};
+use crate::terminal::Printer;
+use clap::Args;
+use serde_json::{Value, json};
+
+/// List the undecided messages of a task. Texts are shown with --content only: they are the sender's words.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  threadmesh inbox --db mesh.db --as builder
+  threadmesh inbox --db mesh.db --as builder --content --json")]
+pub struct Arguments {
+    /// Show messages after this cursor
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    after: u64,
+    /// Show at most so many (1 to 100)
+    #[arg(long, value_name = "NUMBER", default_value_t = 50)]
+    limit: u32,
+    /// Show the texts and reasons too
+    #[arg(long)]
+    content: bool,
+    #[command(flatten)]
+    mesh: MeshArguments,
+}
+
+/// Runs it.
+pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
+    let mut mesh = arguments.mesh.open()?;
+    let receiver = TaskName::of(mesh.principal())?;
+    let mut page = page(mesh.as_mut(), &receiver, arguments.after, arguments.limit)?;
+    if !arguments.content {
+        for item in page["items"].as_array_mut().into_iter().flatten() {
+            for member in ["content", "reason"] {
+                item["envelope"].as_object_mut().map(|envelope| envelope.remove(member));
+            }
+        }
+    }
+    printer.show(&page, || for_people(&receiver, &page, arguments));
+    Ok(Exit::Accepted)
+}
+
+/// One page of the mailbox.
+pub fn page(mesh: &mut dyn Mesh, receiver: &TaskName, after: u64, limit: u32) -> Result<Value, Failure> {
+    let params = json!({"receiver": receiver.to_json(), "afterCursor": after, "limit": limit});
+    mesh.value("mailbox.listPending", &params)
+}
+
+fn for_people(receiver: &TaskName, page: &Value, arguments: &Arguments) -> Vec<String> {
+    let items = page["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if items.is_empty() {
+        return vec![format!("nothing is waiting for {receiver}")];
+    }
+    let mut lines: Vec<String> = items.iter().flat_map(|item| one(item, arguments.content)).collect();
+    if items.len() as u64 >= u64::from(arguments.limit) {
+        lines.push(format!("there may be more: --after {}", page["nextCursor"]));
+    }
+    lines
+}
+
+fn one(item: &Value, content: bool) -> Vec<String> {
+    let envelope = &item["envelope"];
+    let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
+    let sender = &envelope["sender"];
+    let mut lines = vec![
+        format!("{}  {}  {}", item["cursor"], text(&envelope["messageId"]), text(&envelope["intent"])),
+        format!(
+            "    from     {}@{} ({})",
+            text(&sender["taskId"]),
+            text(&sender["incarnationId"]),
+            text(&sender["actorType"])
+        ),
+        format!("    decision {}, good until {}", text(&item["disposition"]["decision"]), text(&envelope["expiresAt"])),
+    ];
+    if let Some(until) = item["claim"]["expiresAt"].as_str() {
+        lines.push(format!("    claimed until {until}"));
+    }
+    if let Some(time) = item["notBefore"].as_str() {
+        lines.push(format!("    not before {time}"));
+    }
+    if content {
+        lines.push(format!("    reason   {}", text(&envelope["reason"])));
+        lines.push(format!("    text     {}", text(&envelope["content"])));
+    }
+    lines
+}

@@ -1,0 +1,117 @@
+//! `threadmesh show MESSAGE`: what became of a message, and who did what.
+
+use crate::command::wait::sender;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::mesh::Mesh;
+use crate::target::MeshArguments;
+use crate::terminal::Printer;
+use crate::words;
+use clap::Args;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// Show the three states of a message, its submissions and its audit trail.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  threadmesh show msg_0000001 --db mesh.db --as reviewer
+  threadmesh show msg_0000001 --sender inc_review_0001 --db mesh.db --as alice --json")]
+pub struct Arguments {
+    /// The message
+    message: String,
+    /// The sender's incarnation; the caller's own unless given
+    #[arg(long, value_name = "ID")]
+    sender: Option<String>,
+    #[command(flatten)]
+    mesh: MeshArguments,
+}
+
+/// Runs it.
+pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
+    let mut mesh = arguments.mesh.open()?;
+    let sender = sender(mesh.principal(), arguments.sender.as_deref())?;
+    let about = json!({"senderIncarnationId": sender, "messageId": arguments.message});
+    let disposition = mesh.value("messages.getDisposition", &about)?;
+    let events = trail(mesh.as_mut(), &about)?;
+    let submissions = submissions(mesh.as_mut(), &events)?;
+    let report = json!({
+        "messageId": arguments.message,
+        "senderIncarnationId": sender,
+        "disposition": disposition,
+        "submissions": submissions,
+        "events": events,
+    });
+    printer.show(&report, || {
+        let mut lines = vec![format!("{} from {sender}", arguments.message)];
+        lines.extend(words::states(&disposition));
+        lines.extend(submissions.iter().flat_map(submission_lines));
+        lines.push("  audit trail".to_owned());
+        lines.extend(events.iter().map(event_line));
+        lines
+    });
+    Ok(Exit::Accepted)
+}
+
+/// The whole audit trail of a message, page by page.
+pub fn trail(mesh: &mut dyn Mesh, about: &Value) -> Result<Vec<Value>, Failure> {
+    let mut events: Vec<Value> = Vec::new();
+    let mut params = about.clone();
+    params["limit"] = json!(100);
+    loop {
+        let mut page = mesh.value("audit.list", &params)?;
+        let found = page["events"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        let next = page["nextCursor"].as_u64().unwrap_or_default();
+        let more = !found.is_empty() && params["afterCursor"].as_u64().unwrap_or_default() < next;
+        events.extend(found);
+        if !more {
+            return Ok(events);
+        }
+        params["afterCursor"] = json!(next);
+    }
+}
+
+/// The submissions that the trail names. Some callers may see the trail and not these.
+fn submissions(mesh: &mut dyn Mesh, events: &[Value]) -> Result<Vec<Value>, Failure> {
+    let ids: BTreeSet<&str> = events.iter().filter_map(|event| event["detail"]["submissionId"].as_str()).collect();
+    let mut found = Vec::new();
+    for id in ids {
+        match mesh.value("adapter.getSubmission", &json!({"submissionId": id})) {
+            Ok(submission) => found.push(submission),
+            Err(failure) if failure.exit == Exit::Refused => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(found)
+}
+
+fn submission_lines(submission: &Value) -> Vec<String> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let mut lines = vec![format!(
+        "  submission         {} {}",
+        text(&submission["submissionId"]).unwrap_or_default(),
+        text(&submission["state"]).unwrap_or_default()
+    )];
+    for (name, value) in [
+        ("attempt started", &submission["attemptStartedAt"]),
+        ("receipt", &submission["receipt"]["adapterOperationId"]),
+        ("resolved as", &submission["reconciliation"]["resolution"]),
+    ] {
+        lines.extend(text(value).map(|value| format!("    {name:16} {value}")));
+    }
+    lines
+}
+
+/// One line of the audit trail.
+pub fn event_line(event: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let detail = match &event["detail"] {
+        Value::Object(members) => {
+            let shown = |(name, value): (&String, &Value)| match value.as_str() {
+                Some(value) => format!("{name}={value}"),
+                None => format!("{name}={value}"),
+            };
+            members.iter().map(shown).collect::<Vec<_>>().join(" ")
+        }
+        _ => String::new(),
+    };
+    format!("    {}  {:28} {detail}", text(&event["occurredAt"]), text(&event["eventType"])).trim_end().to_owned()
+}

@@ -1,0 +1,128 @@
+//! `threadmesh wait`: until a message is decided, or until something is in the inbox.
+
+use crate::command::inbox;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::target::{MeshArguments, TaskName};
+use crate::terminal::Printer;
+use crate::{time, words};
+use clap::Args;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// Wait until the receiver has decided a message, or until the inbox has one.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  threadmesh wait msg_0000001 --db mesh.db --as reviewer
+  threadmesh wait msg_0000001 --for delivery=adapter-submitted --timeout 2m --db mesh.db --as reviewer
+  threadmesh wait --inbox --timeout 10m --db mesh.db --as builder
+
+Without --for it waits for any decision. Exit codes: 0 it came, 1 it did not come in time.")]
+pub struct Arguments {
+    /// The message
+    #[arg(required_unless_present = "inbox", conflicts_with = "inbox")]
+    message: Option<String>,
+    /// Wait for any message in the caller's inbox
+    #[arg(long)]
+    inbox: bool,
+    /// The sender's incarnation; the caller's own unless given
+    #[arg(long, value_name = "ID")]
+    sender: Option<String>,
+    /// A state to wait for, as decision=accepted; with more than one, any of them will do
+    #[arg(long = "for", value_name = "MACHINE=STATE")]
+    states: Vec<String>,
+    /// How long to wait
+    #[arg(long, value_name = "DURATION", value_parser = time::duration, default_value = "60s")]
+    timeout: Duration,
+    #[command(flatten)]
+    mesh: MeshArguments,
+}
+
+/// The first pause between two looks; it doubles up to [`PAUSE_MAX`].
+const PAUSE: Duration = Duration::from_millis(20);
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+
+/// Runs it.
+pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
+    let wanted = arguments.states.iter().map(|text| wanted(text)).collect::<Result<Vec<_>, _>>()?;
+    let mut mesh = arguments.mesh.open()?;
+    let (seen, came) = match &arguments.message {
+        Some(message) => {
+            let sender = sender(mesh.principal(), arguments.sender.as_deref())?;
+            let params = json!({"senderIncarnationId": sender, "messageId": message});
+            watch(arguments.timeout, || {
+                let disposition = mesh.value("messages.getDisposition", &params)?;
+                let met = wanted.iter().any(|(machine, state)| disposition[machine.as_str()] == state.as_str());
+                let came = if wanted.is_empty() { words::decided(&disposition) } else { met };
+                Ok((disposition, came))
+            })?
+        }
+        None => {
+            let receiver = TaskName::of(mesh.principal())?;
+            watch(arguments.timeout, || {
+                let page = inbox::page(mesh.as_mut(), &receiver, 0, 1)?;
+                let came = page["items"].as_array().is_some_and(|items| !items.is_empty());
+                Ok((page, came))
+            })?
+        }
+    };
+    report(arguments, &seen, came, printer);
+    Ok(if came { Exit::Accepted } else { Exit::Refused })
+}
+
+fn report(arguments: &Arguments, seen: &Value, came: bool, printer: Printer) {
+    let value = match &arguments.message {
+        Some(message) => json!({"messageId": message, "timedOut": !came, "disposition": seen}),
+        None => json!({"timedOut": !came, "pending": came}),
+    };
+    printer.show(&value, || {
+        let end = if came { "" } else { ": not in time" };
+        match &arguments.message {
+            Some(message) => {
+                let mut lines = vec![format!("{message}{end}")];
+                lines.extend(words::states(seen));
+                lines
+            }
+            None if came => vec!["there is something in the inbox".to_owned()],
+            None => vec!["nothing came in time".to_owned()],
+        }
+    });
+}
+
+/// Looks again and again, ever more seldom, until what is awaited is there or the time is up.
+fn watch(
+    timeout: Duration,
+    mut look: impl FnMut() -> Result<(Value, bool), Failure>,
+) -> Result<(Value, bool), Failure> {
+    let deadline = Instant::now().checked_add(timeout);
+    let mut pause = PAUSE;
+    loop {
+        let (seen, came) = look()?;
+        let left = deadline.map_or(PAUSE_MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
+        if came || left.is_zero() {
+            return Ok((seen, came));
+        }
+        std::thread::sleep(pause.min(left));
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+}
+
+fn wanted(text: &str) -> Result<(String, String), Failure> {
+    let machine = |name: &str| ["delivery", "decision", "outcome"].contains(&name);
+    match text.split_once('=') {
+        Some((name, state)) if machine(name) && !state.is_empty() => Ok((name.to_owned(), state.to_owned())),
+        _ => Err(Failure::unusable(
+            "usage",
+            format_args!("{text:?} is no state to wait for"),
+            "write delivery=…, decision=… or outcome=…",
+        )),
+    }
+}
+
+/// Whose message it is: the named incarnation's, else the caller's own.
+pub fn sender(principal: &threadmesh_server::tokens::Principal, named: Option<&str>) -> Result<String, Failure> {
+    let own = principal.incarnation.clone();
+    named
+        .map(str::to_owned)
+        .or(own)
+        .ok_or_else(|| Failure::unusable("usage", "whose message is it?", "name the sender's incarnation: --sender ID"))
+}

@@ -1,0 +1,58 @@
+//! Where operations run: in this process on a database, or on a server behind its socket.
+
+use crate::failure::{Exit, Failure};
+use serde_json::Value;
+use threadmesh_server::tokens::Principal;
+
+/// The text of a `result` member, or the refusal.
+pub type Reply = Result<String, Failure>;
+
+/// Something that runs operations as one principal.
+pub trait Mesh {
+    /// Runs one operation. The outer error: it could not be run at all, or nobody knows whether it was.
+    fn call(&mut self, method: &str, params: &str) -> Result<Reply, Failure>;
+
+    /// Who is calling.
+    fn principal(&self) -> &Principal;
+
+    /// Runs one operation that must be carried out, and parses what it answers.
+    fn value(&mut self, method: &str, params: &Value) -> Result<Value, Failure> {
+        let text = self.call(method, &params.to_string())??;
+        value(method, &text)
+    }
+}
+
+/// What an operation answers, out of its `result` member: `value`, and in it, for an operation that takes an idempotency
+/// key, the `value` beside `operationReplay`.
+pub fn value(method: &str, result: &str) -> Result<Value, Failure> {
+    let mut result: Value = serde_json::from_str(result)
+        .map_err(|error| Failure::unusable("answer-unreadable", format_args!("{method}: {error}"), ""))?;
+    let mut value = result["value"].take();
+    match value.get("operationReplay") {
+        Some(_) => Ok(value["value"].take()),
+        None => Ok(value),
+    }
+}
+
+/// A new idempotency key.
+pub fn fresh_key() -> String {
+    format!("idem_{}", threadmesh_server::tokens::random_id())
+}
+
+/// The `error` member of a JSON-RPC answer as a failure: refused, or unusable where the fault is not the caller's.
+pub fn reply(error: &str) -> Failure {
+    let error: Value = serde_json::from_str(error).unwrap_or_default();
+    let data = &error["data"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let code = match data["code"].as_str() {
+        Some(code) => code.to_owned(),
+        None => text(&error["message"]),
+    };
+    let (exit, next) = match threadmesh_server::service::group(&code) {
+        Some("unavailable") => (Exit::Unusable, "try again; `threadmesh doctor` says what is wrong"),
+        Some("misuse") | None => (Exit::Unusable, "run `threadmesh doctor`"),
+        Some(_) if data["retryable"] == true => (Exit::Refused, "this may pass: try again later"),
+        Some(_) => (Exit::Refused, ""),
+    };
+    Failure { exit, code, pointer: text(&data["pointer"]), detail: text(&data["detail"]), next: next.to_owned() }
+}

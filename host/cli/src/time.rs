@@ -1,0 +1,72 @@
+//! The wall clock, as text for documents. Parsing stays with the core.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Milliseconds since the Unix epoch, now.
+pub fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Milliseconds since the Unix epoch as `YYYY-MM-DDTHH:MM:SS.sssZ`.
+pub fn format(ms: u64) -> String {
+    let (days, in_day) = (ms / 86_400_000, ms % 86_400_000);
+    let (year, month, day) = civil(days);
+    let (hours, minutes) = (in_day / 3_600_000, in_day / 60_000 % 60);
+    let (seconds, millis) = (in_day / 1000 % 60, in_day % 1000);
+    format!("{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}.{millis:03}Z")
+}
+
+/// Year, month and day of a day number since 1970-01-01. Years are counted from March, so that the leap day is the last
+/// of its year, in eras of 400 years of 146 097 days.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let (era, in_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (in_era - in_era / 1460 + in_era / 36_524 - in_era / 146_096) / 365;
+    let day_of_year = in_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+/// A duration as people write it: a whole number and `ms`, `s`, `m`, `h` or `d`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let split = text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let scale = match unit {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return Err("a duration is a whole number and ms, s, m, h or d, as 30s or 2h".to_owned()),
+    };
+    let number: u64 = number.parse().map_err(|_| "a duration starts with a whole number".to_owned())?;
+    number.checked_mul(scale).map(Duration::from_millis).ok_or_else(|| "that is too long".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_printed_as_the_calendar_says() {
+        assert_eq!(format(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(format(951_782_399_999), "2000-02-28T23:59:59.999Z");
+        assert_eq!(format(951_782_400_000), "2000-02-29T00:00:00.000Z");
+        assert_eq!(format(1_709_251_199_000), "2024-02-29T23:59:59.000Z");
+        assert_eq!(format(4_107_542_400_000), "2100-03-01T00:00:00.000Z");
+        assert_eq!(format(1_796_083_200_123), "2026-12-01T00:00:00.123Z");
+    }
+
+    #[test]
+    fn durations_are_a_number_and_a_unit() {
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
+        assert!(
+            duration("2").is_err() && duration("h").is_err() && duration("-1s").is_err() && duration("1w").is_err()
+        );
+        assert!(duration("99999999999999999999d").is_err() && duration("9999999999999999d").is_err());
+    }
+}

@@ -1,0 +1,52 @@
+//! The pure functions of the core as methods `core.*`: for conformance runs against a server, and for clients that have
+//! no component of their own. Params and answers are those of spec/conformance/README.md; errors are the core's.
+
+use crate::service::{Answer, error, error_at};
+use serde_json::{Value, json};
+use threadmesh_runtime::{Core, driver};
+
+/// Function and method.
+const METHODS: &[(&str, &str)] = &[
+    ("canonicalize", "core.canonicalize"),
+    ("digest", "core.digest"),
+    ("parse-time", "core.parseTime"),
+    ("check", "core.check"),
+    ("kinds", "core.kinds"),
+    ("verify", "core.verify"),
+    ("check-anchors", "core.checkAnchors"),
+    ("verify-disposition", "core.verifyDisposition"),
+    ("step", "core.step"),
+    ("check-reason", "core.checkReason"),
+    ("check-combination", "core.checkCombination"),
+    ("split", "core.split"),
+    ("decide", "core.decide"),
+    ("operations", "core.operations"),
+];
+
+/// The method for a function of the conformance vectors, if it has one.
+pub fn method(function: &str) -> Option<&'static str> {
+    METHODS.iter().find(|(name, _)| *name == function).map(|(_, method)| *method)
+}
+
+/// Answers a `core.*` method in a fresh session of `core`; nothing where the method is none of these.
+pub fn answer(core: &dyn Core, method: &str, params: &str) -> Option<Answer> {
+    let (function, method) = METHODS.iter().find(|(_, name)| *name == method)?;
+    let params: Value = match serde_json::from_str(params) {
+        Ok(params) => params,
+        Err(problem) => return Some(Answer::Error(error("params-invalid", &problem.to_string()))),
+    };
+    let answer = match core.session() {
+        Ok(mut session) => driver::answer(session.as_mut(), function, &params),
+        Err(fault) => json!({"trap": fault.to_string()}),
+    };
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    Some(if let Some(ok) = answer.get("ok") {
+        Answer::Result(json!({"method": method, "value": ok}).to_string())
+    } else if let Some(refusal) = answer.get("error") {
+        Answer::Error(error_at(&text(&refusal["code"]), &text(&refusal["pointer"]), &text(&refusal["detail"])))
+    } else if let Some(what) = answer.get("unusable") {
+        Answer::Error(error("params-invalid", &text(what)))
+    } else {
+        Answer::Error(error("core-failed", "the core gave no answer; nothing was changed"))
+    })
+}

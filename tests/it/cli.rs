@@ -1,0 +1,4 @@
+//! The program `threadmesh` as its users see it.
+
+mod documents;
+mod usage;

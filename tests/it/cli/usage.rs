@@ -1,0 +1,100 @@
+//! Help, completions, bad usage, and what never reaches a terminal.
+
+use crate::program::Rig;
+
+const COMMANDS: &[&str] = &[
+    "call",
+    "send",
+    "inbox",
+    "ack",
+    "wait",
+    "show",
+    "check",
+    "canonicalize",
+    "digest",
+    "verify",
+    "component",
+    "conformance",
+    "doctor",
+    "token",
+    "completions",
+];
+
+#[test]
+fn every_command_has_help_with_examples() {
+    let rig = Rig::new();
+    let top = rig.run(&["--help"]);
+    assert_eq!(top.code, 0);
+    for text in ["0  accepted", "1  refused", "2  unusable"] {
+        assert!(top.out.contains(text), "{text}");
+    }
+    for command in COMMANDS {
+        assert!(top.out.contains(command), "{command} is in the help");
+        let help = rig.run(&[command, "--help"]);
+        assert_eq!(help.code, 0, "{command}");
+        assert!(help.out.contains("Examples:") && help.out.contains(&format!("threadmesh {command}")), "{command}");
+        assert!(help.err.is_empty(), "{command}");
+    }
+    assert_eq!(rig.run(&["--version"]).out, format!("threadmesh {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn every_shell_has_completions() {
+    let rig = Rig::new();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = rig.run(&["completions", shell]);
+        assert_eq!(script.code, 0);
+        assert!(script.out.contains("threadmesh") && script.out.contains("canonicalize"), "{shell}");
+    }
+}
+
+#[test]
+fn bad_usage_is_unusable_and_says_what_to_do() {
+    let rig = Rig::new();
+    for arguments in [&["bogus"][..], &[], &["check"], &["check", "envelope"], &["digest", "--wrong", "x"], &["token"]]
+    {
+        let plain = rig.run(arguments);
+        assert_eq!(plain.code, 2, "{arguments:?}");
+        assert!(!plain.err.is_empty() && plain.out.is_empty(), "{plain:?}");
+        let (code, values) = rig.json(arguments);
+        assert_eq!((code, values[0]["error"]["code"].as_str()), (2, Some("usage")), "{arguments:?}");
+        assert!(values[0]["error"]["detail"].is_string() && values[0]["error"]["pointer"] == "");
+    }
+}
+
+#[test]
+fn what_needs_a_database_says_so() {
+    let rig = Rig::new();
+    for arguments in [
+        &["call", "tasks.get"][..],
+        &["inbox"],
+        &["show", "msg_0000001"],
+        &["wait", "--inbox"],
+        &["ack", "msg_0000001", "--decision", "accepted"],
+        &["send", "text", "--to", "a@inc_0000001", "--relationship", "rel_1", "--reason", "why"],
+    ] {
+        let plain = rig.run(arguments);
+        assert_eq!(plain.code, 2, "{arguments:?}");
+        assert!(plain.err.contains("database-missing") && plain.err.contains("next: use --db"), "{plain:?}");
+        let (code, values) = rig.json(arguments);
+        assert_eq!((code, values[0]["error"]["code"].as_str()), (2, Some("database-missing")), "{arguments:?}");
+    }
+}
+
+#[test]
+fn nothing_that_acts_on_a_terminal_is_printed() {
+    let rig = Rig::new();
+    let name = "a\u{1b}[2J\u{202e}b.json";
+    rig.write(name, "{\"\u{202e}\": 1}");
+    for arguments in [&["check", "envelope", name][..], &["digest", name], &["digest", "no\u{7}such\u{200b}"]] {
+        for json in [false, true] {
+            let mut all = arguments.to_vec();
+            all.extend(json.then_some("--json"));
+            let ran = rig.run(&all);
+            let acts = |sign: char| (sign.is_control() && sign != '\n') || ('\u{200b}'..='\u{202e}').contains(&sign);
+            assert!(!ran.out.contains(acts) && !ran.err.contains(acts), "{ran:?}");
+        }
+    }
+    let told = rig.run(&["bogus\u{202e}"]);
+    assert!(told.err.contains("bogus\\u202e"), "{told:?}");
+}
