@@ -32,13 +32,13 @@ async function runWorld(browser, world) {
   const page = await browser.open(target);
   console.log(`chromium: world ${world}: loaded in ${Math.round(await page.evaluate('load()'))} ms`);
   const loading = await page.evaluate('violated()');
-  report.check('policy', world, loading.length > 0 && `loading violated ${loading}`);
+  report.check('content-security', world, loading.length > 0 && `loading violated ${loading}`);
   for (const [name, holds] of Object.entries(await page.evaluate('probe()'))) {
-    report.check('policy', `${world}: ${name}`, !holds && 'does not hold');
+    report.check('content-security', `${world}: ${name}`, !holds && 'does not hold');
   }
-  report.check('policy', `${world}: another origin`, other.seen.requests > 0 && 'was asked');
+  report.check('content-security', `${world}: another origin`, other.seen.requests > 0 && 'was asked');
   await Promise.all([strict.close(), other.close(), page.goOffline()]);
-  report.check('policy', `${world}: the network is off`, !(await page.evaluate('offline()')) && 'it is not');
+  report.check('content-security', `${world}: the network is off`, !(await page.evaluate('offline()')) && 'it is not');
   for (const where of ['page', 'worker']) {
     const { texts: told, ms } = await page.evaluate(`run('${where}')`);
     report.world(`world ${world} in a ${where}`, all, told);
@@ -51,7 +51,7 @@ async function runControl(browser) {
   const barred = await served(site(folders, texts, WITHOUT_WASM));
   const page = await browser.open(`${barred.address}/browser/page.html?world=verifier`);
   const fault = await page.evaluate('load().then(() => "it loaded", (fault) => fault.name)');
-  report.check('policy', 'without wasm-unsafe-eval', fault !== 'CompileError' && fault);
+  report.check('content-security', 'without wasm-unsafe-eval', fault !== 'CompileError' && fault);
 }
 
 const browser = new Chromium(program);

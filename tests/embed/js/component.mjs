@@ -1,6 +1,7 @@
 // Answers conformance calls through the transpiled component: the same module in Node and in a browser.
 
 import { Refused, canonical, numberOf, textOf, wellFormed } from './text.mjs';
+import { scenario } from './scenario.mjs';
 import { story } from './store.mjs';
 
 const U32_MAX = 2 ** 32 - 1;
@@ -25,9 +26,12 @@ const FUNCTIONS = {
   split: ['coordinator', 'split', [TEXT]],
 };
 
+// What is made of several calls of `decide`.
+const PERFORMED = { scenario, story };
+
 /** Whether a world has what a function of the vectors needs. */
 export function has(core, name) {
-  const [face, method] = FUNCTIONS[name === 'story' ? 'decide' : name] ?? [];
+  const [face, method] = FUNCTIONS[name in PERFORMED ? 'decide' : name] ?? [];
   return face !== undefined && typeof core[face]?.[method] === 'function';
 }
 
@@ -70,6 +74,6 @@ export function answers(core, vectors) {
   const step = (name, args) => call(core, name, args);
   return vectors.map(({ function: name, args }) => {
     if (!has(core, name)) return null;
-    return canonical(name === 'story' ? story(step, args) : step(name, args));
+    return canonical(name in PERFORMED ? PERFORMED[name](step, args) : step(name, args));
   });
 }

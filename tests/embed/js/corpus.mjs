@@ -3,11 +3,13 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
+import { unexpected } from './scenario.mjs';
 import { canonical } from './text.mjs';
 
 const EMBED = fileURLToPath(new URL('..', import.meta.url));
 const CONFORMANCE = join(EMBED, '..', '..', 'spec', 'conformance');
 const SHOWN_MAX = 20;
+const LETTERS_MAX = 2000;
 
 function files(folder, group) {
   const names = readdirSync(join(folder, group)).filter((name) => name.endsWith('.json'));
@@ -41,6 +43,7 @@ function fault(vector, text) {
     return fits && answer.error ? null : `expected ${canonical(vector.error)}`;
   }
   if (!('ok' in answer)) return 'expected to be accepted';
+  if (vector.function === 'scenario') return unexpected(vector.args, answer.ok);
   if ((vector.ok ?? true) !== true && canonical(vector.ok) !== canonical(answer.ok)) return `expected ${canonical(vector.ok)}`;
   const missing = (vector.contains ?? []).filter((part) => !text.includes(part));
   return missing.length > 0 ? `expected to contain ${missing}` : null;
@@ -61,7 +64,7 @@ export class Report {
   check(group, name, problem) {
     const counts = problem ? this.failed : this.passed;
     counts.set(group, (counts.get(group) ?? 0) + 1);
-    if (problem && sum(this.failed) <= SHOWN_MAX) console.log(`${this.host}: ${name}: ${problem}`);
+    if (problem && sum(this.failed) <= SHOWN_MAX) console.log(`${this.host}: ${name}: ${problem}`.slice(0, LETTERS_MAX));
   }
 
   /** A world's answers to all vectors: as each expects, and with the same text as the native ones. */

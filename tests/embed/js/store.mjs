@@ -1,6 +1,6 @@
 // The smallest host that can be: a store in memory and the loop around `decide`. See python/store.py, which does the same.
 
-const ROUNDS_MAX = 6;
+const STEPS_MAX = 100;
 const bytes = new TextEncoder();
 
 /** Compares strings as the store does: by their UTF-8 bytes, which is by code points and not by UTF-16 units. */
@@ -17,7 +17,7 @@ function inside({ start, end }, key) {
   return compare(start, key) <= 0 && compare(key, end) < 0;
 }
 
-class Store {
+export class Store {
   collections = new Map();
   stamp = 0;
 
@@ -59,23 +59,47 @@ class Store {
   }
 }
 
-/** Performs the calls of a story with `call(function, args)`: an answer whose `ok` has all steps of every call. */
+/** The core gave no step: it refused the host, or trapped. */
+export class Unanswered extends Error {
+  constructor(answer) {
+    super(JSON.stringify(answer));
+    this.answer = answer;
+  }
+}
+
+/** Runs one operation to its end, by `call('decide', …)`: what was told in every step. Pages are committed in turn. */
+export function operate(call, store, args, revision) {
+  const steps = [];
+  let [answers, request] = [[], args.request];
+  while (steps.length < STEPS_MAX) {
+    const answer = call('decide', { ...args, request, answers });
+    if (!('ok' in answer)) throw new Unanswered(answer);
+    const step = answer.ok;
+    steps.push(step);
+    if (step.kind === 'needs') {
+      answers = [...answers, ...step.queries.map((query) => store.answer(query))];
+      continue;
+    }
+    if (step.kind === 'wait') break;
+    store.commit(step.decision, revision);
+    const cursor = step.decision.proceed;
+    if (cursor === null || cursor === undefined) break;
+    [answers, request] = [[], { ...request, cursor }];
+  }
+  return { rounds: steps.length, steps };
+}
+
+/** Performs the calls of a story: an answer whose `ok` has all steps of every call. */
 export function story(call, { common, calls }) {
   const store = new Store();
-  const told = [];
-  for (const part of calls) {
-    const [answers, steps] = [[], []];
-    while (steps.length < ROUNDS_MAX) {
-      const request = { ...common.request, ...part.request };
-      const answer = call('decide', { ...common, ...part, answers, request });
-      if (!('ok' in answer)) return answer;
-      steps.push(answer.ok);
-      if (answer.ok.kind !== 'needs') break;
-      answers.push(...answer.ok.queries.map((query) => store.answer(query)));
-    }
-    const last = steps.at(-1);
-    if (last.kind === 'ready') store.commit(last.decision, part.stored_revision);
-    told.push({ rounds: steps.length, steps });
+  const perform = (part) => {
+    const request = { ...common.request, ...part.request };
+    return operate(call, store, { ...common, request }, part.stored_revision);
+  };
+  try {
+    return { ok: calls.map(perform) };
+  } catch (fault) {
+    if (fault instanceof Unanswered) return fault.answer;
+    throw fault;
   }
-  return { ok: told };
 }

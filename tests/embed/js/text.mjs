@@ -9,12 +9,12 @@ export class Refused extends Error {
   }
 }
 
-/** The canonical text of an answer or of a part of one. */
-export function canonical(value) {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+/** The canonical text of an answer or of a part of one; with `nulls`, members that are null are kept. */
+export function canonical(value, nulls = false) {
+  if (Array.isArray(value)) return `[${value.map((part) => canonical(part, nulls)).join(',')}]`;
   if (value === null || typeof value !== 'object') return JSON.stringify(value);
-  const names = Object.keys(value).filter((name) => value[name] !== null && value[name] !== undefined).sort();
-  return `{${names.map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`).join(',')}}`;
+  const names = Object.keys(value).filter((name) => nulls || (value[name] !== null && value[name] !== undefined)).sort();
+  return `{${names.map((name) => `${JSON.stringify(name)}:${canonical(value[name], nulls)}`).join(',')}}`;
 }
 
 /** A string that the component may be given: JavaScript would put U+FFFD for a lone surrogate without a word. */

@@ -31,13 +31,14 @@ def vectors():
             yield name, vector
 
 
-def canonical(value):
-    """The canonical text of an answer or of a part of one."""
+def canonical(value, nulls=False):
+    """The canonical text of an answer or of a part of one; with `nulls`, members that are null are kept."""
     if isinstance(value, dict):
-        members = sorted((name, part) for name, part in value.items() if part is not None)
-        return "{" + ",".join(f"{json.dumps(name)}:{canonical(part)}" for name, part in members) + "}"
-    if isinstance(value, (list, tuple)):
-        return "[" + ",".join(map(canonical, value)) + "]"
+        names = sorted(name for name, part in value.items() if nulls or part is not None)
+        members = (f"{json.dumps(name, ensure_ascii=False)}:{canonical(value[name], nulls)}" for name in names)
+        return "{" + ",".join(members) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(canonical(part, nulls) for part in value) + "]"
     if isinstance(value, float) and value.is_integer() and abs(value) <= INTEGER_MAX:
         value = int(value)
     return json.dumps(value, ensure_ascii=False, allow_nan=False)

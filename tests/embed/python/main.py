@@ -11,6 +11,7 @@ from pathlib import Path
 from component import Core
 from corpus import vectors
 from report import Report
+from scenario import scenario
 from store import story
 
 
@@ -25,13 +26,17 @@ def cut(line):
     return (value["file"], value["name"]), line[len('{"answer":') : line.rindex(',"file":')]
 
 
+# What is made of several calls of `decide`.
+PERFORMED = {"scenario": scenario, "story": story}
+
+
 def run_world(report, label, core, native):
     """Asks one world everything that it can answer."""
     report.check(label, f"world {label}", f"imports {core.imports}" if core.imports else None)
     for file, vector in vectors():
         function = vector["function"]
-        if function == "story" and core.has("decide"):
-            report.vector(file, vector, story(core.call, vector["args"]), native)
+        if function in PERFORMED and core.has("decide"):
+            report.vector(file, vector, PERFORMED[function](core.call, vector["args"]), native)
         elif core.has(function):
             report.vector(file, vector, core.call(function, vector["args"]), native)
         else:

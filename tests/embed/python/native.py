@@ -8,7 +8,12 @@ import subprocess
 import sys
 
 from corpus import Refused, canonical, text_of, vectors
+from scenario import scenario
 from store import story
+
+
+# What is made of several calls of `decide`.
+PERFORMED = {"scenario": scenario, "story": story}
 
 
 class Driver:
@@ -38,8 +43,8 @@ def answer(driver, vector):
     args = vector["args"]
     if vector.get("native") is False:
         return None
-    if vector["function"] == "story":
-        return story(driver.call, args)
+    if vector["function"] in PERFORMED:
+        return PERFORMED[vector["function"]](driver.call, args)
     reply = driver.call(vector["function"], args)
     try:
         text_of({"text": "", **args})

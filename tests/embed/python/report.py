@@ -3,8 +3,10 @@
 from collections import Counter
 
 from corpus import canonical, fault
+from scenario import unexpected
 
 SHOWN_MAX = 20
+LETTERS_MAX = 2000
 
 
 class Report:
@@ -21,13 +23,15 @@ class Report:
             return
         self.failed[group] += 1
         if self.failed.total() <= SHOWN_MAX:
-            print(f"{self.host}: {name}: {problem}")
+            print(f"{self.host}: {name}: {problem}"[:LETTERS_MAX])
 
     def vector(self, file, vector, answer, native):
         """One vector: the answer is what the vector expects, and has the same text as the native one."""
         name = f"{file}: {vector['name']}"
         told = canonical(answer)
         problem = fault(vector, answer)
+        if problem is None and vector["function"] == "scenario":
+            problem = unexpected(vector["args"], answer["ok"])
         known = native.get((file, vector["name"]))
         if problem is None and vector.get("native") is not False and told != known:
             problem = f"natively {known}"

@@ -3,7 +3,7 @@
 `story` is a function of the cases in this folder, not of the core: several calls against one fresh store.
 """
 
-ROUNDS_MAX = 6
+STEPS_MAX = 100
 
 
 class Store:
@@ -57,23 +57,43 @@ def inside(query, key):
     return key == start if end is None else start <= key < end.encode()
 
 
-def story(call, args):
-    """Performs the calls of a story with `call(function, args)`: an answer whose `ok` has all steps of every call."""
-    store, told = Store(), []
-    for part in args["calls"]:
-        answers, steps = [], []
-        while len(steps) < ROUNDS_MAX:
-            decide = {**args["common"], **part, "answers": answers}
-            request = {**args["common"]["request"], **part["request"]}
-            answer = call("decide", {**decide, "request": request})
-            if "ok" not in answer:
-                return answer
-            step = answer["ok"]
-            steps.append(step)
-            if step["kind"] != "needs":
-                break
+class Unanswered(Exception):
+    """The core gave no step: it refused the host, or trapped."""
+
+    def __init__(self, answer):
+        super().__init__(str(answer))
+        self.answer = answer
+
+
+def operate(call, store, args, revision=None):
+    """Runs one operation to its end, by `call("decide", …)`: what was told in every step. Pages are committed in turn."""
+    steps, answers, request = [], [], args["request"]
+    while len(steps) < STEPS_MAX:
+        answer = call("decide", {**args, "request": request, "answers": answers})
+        if "ok" not in answer:
+            raise Unanswered(answer)
+        step = answer["ok"]
+        steps.append(step)
+        if step["kind"] == "needs":
             answers = answers + [store.answer(query) for query in step["queries"]]
-        if steps[-1]["kind"] == "ready":
-            store.commit(steps[-1]["decision"], part.get("stored_revision"))
-        told.append({"rounds": len(steps), "steps": steps})
+            continue
+        if step["kind"] == "wait":
+            break
+        store.commit(step["decision"], revision)
+        cursor = step["decision"].get("proceed")
+        if cursor is None:
+            break
+        answers, request = [], {**request, "cursor": cursor}
+    return {"rounds": len(steps), "steps": steps}
+
+
+def story(call, args):
+    """Performs the calls of a story: an answer whose `ok` has all steps of every call."""
+    store, told = Store(), []
+    try:
+        for part in args["calls"]:
+            request = {**args["common"]["request"], **part["request"]}
+            told.append(operate(call, store, {**args["common"], "request": request}, part.get("stored_revision")))
+    except Unanswered as unanswered:
+        return unanswered.answer
     return {"ok": told}
