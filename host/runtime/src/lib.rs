@@ -8,12 +8,15 @@ mod core;
 pub mod dispatcher;
 pub mod driver;
 pub mod engine;
+pub mod host;
+pub mod pause;
 mod private;
 pub mod store;
 pub mod wit;
 
 pub use core::{Core, CoreError, Outcome, Session};
 pub use engine::WasmCore;
+pub use host::{Host, HostError, Reply};
 
 /// Where the tests keep the compiled component from one run to the next.
 #[cfg(test)]

@@ -103,6 +103,7 @@ fn names(table: &Table) -> Result<String> {
     });
     function("The JSON-RPC error number.", "rpc", "i32", &|code| code.rpc.to_string());
     function("Whether trying again later can help.", "retryable", "bool", &|code| code.retryable.to_string());
+    function("The code in one sentence.", "meaning", "&'static str", &|code| literal(&code.meaning));
     Ok(out)
 }
 
