@@ -46,7 +46,6 @@ impl Topics {
         self.woken.notify_all();
     }
 
-
     /// Waits until one of `topics` is touched after `since`, or something else woke us, or for `patience`. Whether to
     /// decide again now.
     pub fn wait(&self, topics: &[String], since: u64, patience: Duration) -> bool {
