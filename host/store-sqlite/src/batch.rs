@@ -1,5 +1,6 @@
 //! The write batch: one immediate transaction on the one connection that writes.
 
+use std::path::PathBuf;
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
@@ -11,24 +12,28 @@ use threadmesh_runtime::store::{
 use crate::apply::{Applier, Counters};
 use crate::connection::Conn;
 use crate::error::{InStore, store_error};
+use crate::files::{self, Identity};
 use crate::names::{Names, NewNames};
 use crate::query;
 use crate::queue::Queue;
+use crate::store::Checkpoint;
 
 /// The writing connection, as long as it can be trusted.
 #[derive(Debug)]
 pub(crate) struct Writer {
     conn: Option<Conn>,
     queue: Queue,
+    file: PathBuf,
+    identity: Option<Identity>,
     limit: Duration,
     /// Why there is no connection any more.
     broken: String,
 }
 
 impl Writer {
-    /// Takes over a connection that is open and configured. `limit` is for all waits of one operation.
-    pub fn new(conn: Conn, queue: Queue, limit: Duration) -> Self {
-        Self { conn: Some(conn), queue, limit, broken: String::new() }
+    /// Takes over a connection to `file` that is open and configured. `limit` is for all waits of one operation.
+    pub fn new(conn: Conn, queue: Queue, file: PathBuf, identity: Option<Identity>, limit: Duration) -> Self {
+        Self { conn: Some(conn), queue, file, identity, limit, broken: String::new() }
     }
 
     /// The connection, without a transaction; waits will end at the limit from `began` on.
@@ -39,13 +44,39 @@ impl Writer {
     }
 
     /// Begins an exclusive transaction, behind those of other processes that were first.
-    fn begin(&self, began: Instant) -> Result<(), StoreError> {
+    fn begin(&mut self, began: Instant) -> Result<(), StoreError> {
+        self.check_place()?;
         let conn = self.conn(began)?;
         let _head = self.queue.enter(self.limit.saturating_sub(began.elapsed()))?;
         conn.wait_at_most(self.limit.saturating_sub(began.elapsed()));
         conn.insist(|raw| raw.prepare_cached("BEGIN IMMEDIATE")?.execute([]))
             .map_err(|error| store_error(error, began.elapsed()))
             .map(|_| ())
+    }
+
+    /// What is committed to a file that was removed or replaced is lost, though every call succeeds.
+    fn check_place(&mut self) -> Result<(), StoreError> {
+        let now = files::identity(&self.file).map_err(|error| StoreError::Io { detail: error.to_string() })?;
+        if now == self.identity {
+            return Ok(());
+        }
+        self.give_up("its file was removed or replaced".into());
+        Err(StoreError::Broken { detail: self.broken.clone() })
+    }
+
+    /// Carries the log over and empties it; waits for others until `wait` is over.
+    pub fn empty_log(&mut self, began: Instant, wait: Duration) -> Result<Checkpoint, StoreError> {
+        let conn = self.conn(began)?;
+        conn.wait_at_most(wait.saturating_sub(began.elapsed()));
+        let make = |row: &rusqlite::Row<'_>| {
+            Ok(Checkpoint { busy: row.get::<_, i64>(0)? != 0, log_pages: row.get(1)?, moved_pages: row.get(2)? })
+        };
+        let done = conn.raw.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], make);
+        let done = done.map_err(|error| store_error(error, began.elapsed()));
+        if let Err(StoreError::Broken { detail }) = &done {
+            self.give_up(detail.clone());
+        }
+        done
     }
 
     /// Ends the transaction durably. Whatever goes wrong, no transaction is open afterwards.
@@ -119,7 +150,7 @@ impl<'a> SqliteBatch<'a> {
     /// Begins, in this thread's turn; `began` is when the caller began to wait.
     pub fn begin(
         turn: TurnGuard<'a>,
-        writer: MutexGuard<'a, Writer>,
+        mut writer: MutexGuard<'a, Writer>,
         names: &'a Names,
         began: Instant,
     ) -> Result<Self, StoreError> {

@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
@@ -54,6 +55,22 @@ impl Location {
         let mut name = self.file.as_os_str().to_owned();
         name.push(suffix);
         name.into()
+    }
+}
+
+/// Which file a name stands for: removing it, or putting another one in its place, gives another identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+/// The identity of the file at `path`; nothing where there is none. Does not open it.
+pub(crate) fn identity(path: &Path) -> io::Result<Option<Identity>> {
+    match fs::metadata(path) {
+        Ok(found) => Ok(Some(Identity { device: found.dev(), inode: found.ino() })),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

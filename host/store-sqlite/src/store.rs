@@ -11,6 +11,7 @@ use crate::apply::Counters;
 use crate::batch::{SqliteBatch, Writer};
 use crate::connection::Conn;
 use crate::error::{OpenError, store_error};
+use crate::files;
 use crate::names::Names;
 use crate::open::{Opened, open, quick_check};
 use crate::options::Options;
@@ -56,7 +57,8 @@ impl SqliteStore {
         let (file, limit) = (location.file, options.busy_limit);
         let pool = Pool::new(file.clone(), options);
         let watch = pool.open().map_err(|error| OpenError::sqlite(&file, Duration::ZERO, error))?;
-        let writer = writing.map(|(conn, queue)| Mutex::new(Writer::new(conn, queue, limit)));
+        let identity = files::identity(&file).map_err(|error| OpenError::io(&file, "cannot be looked at", &error))?;
+        let writer = writing.map(|(conn, queue)| Mutex::new(Writer::new(conn, queue, file.clone(), identity, limit)));
         Ok(Self { file, limit, names: Names::default(), turn: Turn::default(), pool, watch: Mutex::new(watch), writer })
     }
 
@@ -70,15 +72,7 @@ impl SqliteStore {
     pub fn checkpoint_truncate(&self, wait: Duration) -> Result<Checkpoint, StoreError> {
         let began = Instant::now();
         let _turn = self.turn.take(wait)?;
-        let writer = self.writer()?;
-        let conn = writer.conn(began)?;
-        conn.wait_at_most(wait.saturating_sub(began.elapsed()));
-        let make = |row: &rusqlite::Row<'_>| {
-            Ok(Checkpoint { busy: row.get::<_, i64>(0)? != 0, log_pages: row.get(1)?, moved_pages: row.get(2)? })
-        };
-        conn.raw
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], make)
-            .map_err(|error| store_error(error, began.elapsed()))
+        self.writer()?.empty_log(began, wait)
     }
 
     /// SQLite's quick check of the whole file, and whether every key leads to its row; [`StoreError::Damaged`] with the

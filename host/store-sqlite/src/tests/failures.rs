@@ -50,6 +50,23 @@ fn a_failed_flush_ends_all_writing() {
     assert_eq!(ids(&store, "c"), ["a", "b"]);
 }
 
+#[test]
+fn a_file_that_was_removed_or_replaced_takes_no_more() {
+    let (_directory, path) = place();
+    let store = open(&path);
+    commit(&store, &addition("a", "x")).unwrap();
+    let away = path.with_file_name("away.db");
+    std::fs::rename(&path, &away).unwrap();
+    std::fs::copy(&away, &path).unwrap();
+    assert!(
+        matches!(commit(&store, &addition("b", "x")), Err(StoreError::Broken { detail }) if detail.contains("replaced"))
+    );
+    std::fs::rename(&away, &path).unwrap();
+    assert!(matches!(store.begin().err(), Some(StoreError::Broken { .. })), "not trusted again");
+    drop(store);
+    assert_eq!(ids(&open(&path), "c"), ["a"]);
+}
+
 /// A child whose files may not grow over a limit: writes fail in the middle of a batch.
 #[test]
 fn a_failed_write_rolls_back_and_passes() {

@@ -196,6 +196,54 @@ fn what_a_killed_process_acknowledged_is_there() {
     assert!(files(path.parent().unwrap()).contains_key("store.db"));
 }
 
+/// Processes that die while others write: those others see no error, and nothing that anybody acknowledged is lost.
+#[test]
+fn others_go_on_when_one_is_killed() {
+    if let Some(told) = in_child("victim") {
+        let (number, path) = told.split_once('=').unwrap();
+        let store = open(Path::new(path));
+        for turn in 0.. {
+            let id = format!("{number}/{turn:06}");
+            commit(&store, &addition(&id, &"x".repeat(turn % 5000))).unwrap();
+            println!("@@{id}@");
+        }
+    }
+    let (_directory, path) = place();
+    let victim = |number: usize| {
+        let mut child =
+            child("others_go_on_when_one_is_killed", "victim", &format!("{number}={}", path.to_str().unwrap()));
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let said = std::thread::spawn(move || output.lines().map_while(Result::ok).collect::<Vec<_>>());
+        (child, said)
+    };
+    let mut running: Vec<_> = (0..4).map(victim).collect();
+    let mut said = Vec::new();
+    for number in 4..28 {
+        std::thread::sleep(Duration::from_millis(60));
+        let (mut child, output) = running.remove(number % 4);
+        assert!(child.try_wait().unwrap().is_none(), "a child ended by itself: {:?}", child.wait_with_output());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        said.extend(output.join().unwrap());
+        running.push(victim(number));
+    }
+    for (mut child, output) in running {
+        child.kill().unwrap();
+        child.wait().unwrap();
+        said.extend(output.join().unwrap());
+    }
+    let whole = |line: String| Some(line.split_once("@@")?.1.strip_suffix('@')?.to_owned());
+    let acknowledged: BTreeSet<String> = said.into_iter().filter_map(whole).collect();
+    let store = open(&path);
+    let found: BTreeSet<_> = ids(&store, "c").into_iter().collect();
+    println!("{} acknowledged, {} found after 28 kills", acknowledged.len(), found.len());
+    assert!(acknowledged.len() > 28, "they did get to write");
+    assert!(acknowledged.is_subset(&found));
+    assert!(found.len() <= acknowledged.len() + 28, "at most one in flight per kill");
+    assert_eq!(ids(&store, "audit").len(), found.len());
+    store.check().unwrap();
+}
+
 fn point(id: &str) -> Query {
     Query { start: id.into(), end: None, ..all("c") }
 }
