@@ -1,4 +1,8 @@
 //! The program `threadmesh` as its users see it.
 
+mod demo;
 mod documents;
+mod mesh;
+mod serve;
+mod tokens;
 mod usage;

@@ -1,5 +1,10 @@
 //! Runs the program as a process of its own, in a folder of its own.
 
+pub mod server;
+pub mod world;
+
+pub use server::{Client, Server, StdioServer};
+
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::Write;

@@ -31,8 +31,8 @@ impl Client {
             next: "name a token that the server knows: --token-file FILE".to_owned(),
             ..failure
         })?;
-        let mut value = mesh::value("session.authenticate", &result)?;
-        client.principal = serde_json::from_value(value["principal"].take()).map_err(|error| {
+        let value = mesh::value("session.authenticate", &result)?;
+        client.principal = serde_json::from_value(value["principal"].clone()).map_err(|error| {
             let detail = format!("{}: the server does not say who the token is: {error}", path.display());
             Failure::unusable("server-lost", detail, "is this the socket of a ThreadMesh server?")
         })?;

@@ -7,10 +7,13 @@ pub mod check;
 pub mod completions;
 pub mod component;
 pub mod conformance;
+pub mod demo;
 pub mod digest;
 pub mod doctor;
 pub mod inbox;
+pub mod replay;
 pub mod send;
+pub mod serve;
 pub mod show;
 pub mod token;
 pub mod verify;
@@ -23,6 +26,8 @@ use clap::Subcommand;
 /// A subcommand and its arguments.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Demo(demo::Arguments),
+    Serve(Box<serve::Arguments>),
     Call(call::Arguments),
     Send(Box<send::Arguments>),
     Inbox(inbox::Arguments),
@@ -36,14 +41,19 @@ pub enum Command {
     Component(component::Arguments),
     Conformance(Box<conformance::Arguments>),
     Doctor(doctor::Arguments),
+    Replay(replay::Arguments),
     Token(token::Arguments),
     Completions(completions::Arguments),
+    #[command(hide = true)]
+    DemoTarget(demo::target::Arguments),
 }
 
 impl Command {
     /// Runs it.
     pub fn run(&self, printer: Printer) -> Outcome {
         match self {
+            Command::Demo(arguments) => demo::run(arguments, printer),
+            Command::Serve(arguments) => serve::run(arguments, printer),
             Command::Call(arguments) => call::run(arguments, printer),
             Command::Send(arguments) => send::run(arguments, printer),
             Command::Inbox(arguments) => inbox::run(arguments, printer),
@@ -57,8 +67,10 @@ impl Command {
             Command::Component(arguments) => component::run(arguments, printer),
             Command::Conformance(arguments) => conformance::run(arguments, printer),
             Command::Doctor(arguments) => doctor::run(arguments, printer),
+            Command::Replay(arguments) => replay::run(arguments, printer),
             Command::Token(arguments) => token::run(arguments, printer),
             Command::Completions(arguments) => completions::run(arguments),
+            Command::DemoTarget(arguments) => demo::target::run(arguments),
         }
     }
 }

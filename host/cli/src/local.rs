@@ -1,28 +1,67 @@
 //! Operations in this process, on a database.
 
+use crate::command::token;
 use crate::failure::Failure;
-use crate::mesh::{Mesh, Reply};
+use crate::mesh::{Mesh, Reply, reply};
+use crate::open::{Opened, Opening};
 use std::path::Path;
-use threadmesh_server::tokens::{Principal, Secret};
+use std::time::Duration;
+use threadmesh_runtime::wit::Status;
+use threadmesh_server::functions;
+use threadmesh_server::hosted::{principal, refusal};
+use threadmesh_server::tokens::{Entry, Principal, Secret, TokenBook};
+
+/// How long the calls of one operation are waited for. They have their own deadlines; this only bounds the program.
+const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// A database, opened as one principal.
 pub struct Local {
-    principal: Principal,
+    opened: Opened,
+    entry: Entry,
 }
 
 impl Local {
-    /// Opens.
-    pub fn open(_db: &Path, _tokens: &Path, _secret: &Secret) -> Result<Self, Failure> {
-        Err(Failure::unusable("database-unusable", "this build works on servers only", "use --socket PATH"))
+    /// Opens it as the principal that `secret` proves. Whoever can read the database can read all of it: the token says
+    /// in whose name something is done, and is asked for here as it is by a server (settled: day one, 53).
+    pub fn open(opening: &Opening<'_>, tokens: &Path, secret: &Secret) -> Result<Self, Failure> {
+        let book = TokenBook::open(tokens).map_err(|error| token::failure(&error))?;
+        let entry = book.resolve(secret.text()).map_err(|error| token::failure(&error))?;
+        let entry = entry.ok_or_else(|| {
+            let detail = format!("the token is not in {}", tokens.display());
+            Failure::unusable("token-unusable", detail, "make one with `threadmesh token create`")
+        })?;
+        Ok(Local { opened: Opened::open(opening)?, entry })
     }
 }
 
 impl Mesh for Local {
     fn principal(&self) -> &Principal {
-        &self.principal
+        &self.entry.principal
     }
 
-    fn call(&mut self, _method: &str, _params: &str) -> Result<Reply, Failure> {
-        Err(Failure::unusable("database-unusable", "this build works on servers only", "use --socket PATH"))
+    fn call(&mut self, method: &str, params: &str) -> Result<Reply, Failure> {
+        let host = self.opened.host();
+        if let Some(answer) = functions::answer(host.core(), method, params) {
+            return Ok(match answer {
+                threadmesh_server::service::Answer::Result(text) => Ok(text),
+                threadmesh_server::service::Answer::Error(error) => Err(reply(&error)),
+            });
+        }
+        let done = match host.call(Some(&principal(&self.entry)), method, params) {
+            Ok(done) => done,
+            // Whoever runs this may see the cause: the database is theirs.
+            Err(error) => return Ok(Err(Failure { detail: error.to_string(), ..reply(&refusal(&error)) })),
+        };
+        if !self.opened.perform_now(done.calls, PATIENCE)? {
+            return Err(Failure::unusable(
+                "calls-open",
+                "a call is still under way",
+                "its outcome is asked for by a server",
+            ));
+        }
+        Ok(match done.status {
+            Status::Refused => Err(reply(&done.body)),
+            Status::Accepted | Status::Replayed => Ok(done.body),
+        })
     }
 }

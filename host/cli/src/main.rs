@@ -9,6 +9,7 @@ mod failure;
 mod input;
 mod local;
 mod mesh;
+mod open;
 mod target;
 mod terminal;
 mod time;
@@ -43,6 +44,8 @@ pub struct Program {
 }
 
 fn main() -> ExitCode {
+    // The program is also the small process between a host and the programs that it runs: spec/adapters.md.
+    threadmesh_adapters::carrier::intercept();
     let program = match Program::try_parse() {
         Ok(program) => program,
         Err(error) => return usage(&error),

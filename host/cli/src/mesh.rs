@@ -27,9 +27,9 @@ pub trait Mesh {
 pub fn value(method: &str, result: &str) -> Result<Value, Failure> {
     let mut result: Value = serde_json::from_str(result)
         .map_err(|error| Failure::unusable("answer-unreadable", format_args!("{method}: {error}"), ""))?;
-    let mut value = result["value"].take();
+    let mut value = result.get_mut("value").map(Value::take).unwrap_or_default();
     match value.get("operationReplay") {
-        Some(_) => Ok(value["value"].take()),
+        Some(_) => Ok(value.get_mut("value").map(Value::take).unwrap_or_default()),
         None => Ok(value),
     }
 }
@@ -50,7 +50,8 @@ pub fn reply(error: &str) -> Failure {
     };
     let (exit, next) = match threadmesh_server::service::group(&code) {
         Some("unavailable") => (Exit::Unusable, "try again; `threadmesh doctor` says what is wrong"),
-        Some("misuse") | None => (Exit::Unusable, "run `threadmesh doctor`"),
+        Some("misuse" | "trap") | None => (Exit::Unusable, "run `threadmesh doctor`"),
+        Some(_) if code == "store-outcome-unknown" => (Exit::Unusable, "repeat it with the same idempotency key"),
         Some(_) if data["retryable"] == true => (Exit::Refused, "this may pass: try again later"),
         Some(_) => (Exit::Refused, ""),
     };

@@ -6,6 +6,7 @@ use crate::database;
 use crate::failure::Failure;
 use crate::local::Local;
 use crate::mesh::Mesh;
+use crate::open::Opening;
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -55,6 +56,12 @@ pub struct MeshArguments {
     /// The token file, if it is not FILE.tokens.json
     #[arg(long, value_name = "FILE")]
     pub tokens: Option<PathBuf>,
+    /// Make the database if it does not exist
+    #[arg(long)]
+    pub create: bool,
+    /// The operator's adapter profiles, for operations that make a call in this process
+    #[arg(long, value_name = "FILE")]
+    pub profiles: Option<PathBuf>,
     #[command(flatten)]
     pub token: TokenArguments,
 }
@@ -72,7 +79,9 @@ impl MeshArguments {
         })?;
         let secret = self.token.secret(Some(db))?;
         let tokens = self.tokens.clone().unwrap_or_else(|| tokens::default_path(db));
-        Ok(Box::new(Local::open(db, &tokens, &secret)?))
+        let profiles = self.profiles.as_deref();
+        let opening = Opening { create: self.create, profiles, ..Opening::existing(db) };
+        Ok(Box::new(Local::open(&opening, &tokens, &secret)?))
     }
 }
 

@@ -31,10 +31,11 @@ pub fn method(function: &str) -> Option<&'static str> {
 /// Answers a `core.*` method in a fresh session of `core`; nothing where the method is none of these.
 pub fn answer(core: &dyn Core, method: &str, params: &str) -> Option<Answer> {
     let (function, method) = METHODS.iter().find(|(_, name)| *name == method)?;
-    let params: Value = match serde_json::from_str(params) {
+    let mut params: Value = match serde_json::from_str(params) {
         Ok(params) => params,
         Err(problem) => return Some(Answer::Error(error("params-invalid", &problem.to_string()))),
     };
+    read_time(&mut params);
     let answer = match core.session() {
         Ok(mut session) => driver::answer(session.as_mut(), function, &params),
         Err(fault) => json!({"trap": fault.to_string()}),
@@ -47,6 +48,14 @@ pub fn answer(core: &dyn Core, method: &str, params: &str) -> Option<Answer> {
     } else if let Some(what) = answer.get("unusable") {
         Answer::Error(error("params-invalid", &text(what)))
     } else {
-        Answer::Error(error("core-failed", "the core gave no answer; nothing was changed"))
+        Answer::Error(error("core-trap", "the core gave no answer; nothing was changed"))
     })
+}
+
+/// A frame holds no whole number beyond 2^53-1, so that such a `now` comes as a string.
+fn read_time(params: &mut Value) {
+    let number = params["now"].as_str().and_then(|text| text.parse::<f64>().ok());
+    if let Some(number) = number.and_then(serde_json::Number::from_f64) {
+        params["now"] = Value::Number(number);
+    }
 }

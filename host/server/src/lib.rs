@@ -5,6 +5,7 @@
 
 pub mod connection;
 pub mod functions;
+pub mod hosted;
 pub mod lines;
 pub mod service;
 pub mod socket;

@@ -48,6 +48,9 @@ pub trait Service: Send + Sync {
     fn waits(&self, method: &str) -> bool {
         method == "tasks.wait"
     }
+
+    /// Ends the calls that wait, now and later: the process is to end.
+    fn end_waits(&self) {}
 }
 
 /// Runs every call of a frame in order. Nothing comes back where there is nothing to answer.

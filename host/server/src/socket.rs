@@ -56,6 +56,7 @@ impl SocketServer {
             std::thread::Builder::new().name("accept".to_owned()).spawn(accept).map_err(|error| place.error(error))?
         };
         stop.wait();
+        server.service.end_waits();
         // The acceptor looks at the wish after each connection; this one is for it alone.
         drop(UnixStream::connect(place.path()));
         let _ = acceptor.join();

@@ -3,16 +3,17 @@
 use crate::connection::{Connection, Output};
 use crate::lines::Lines;
 use std::io::{self, Read};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
 /// Serves `input` until it ends or somebody asks to stop. Frames being answered then are answered; a frame that arrives
 /// later is not read.
 pub fn serve<R: Read + Send + 'static>(connection: &Connection<'_>, input: R, output: &Output) -> io::Result<()> {
     let (sender, receiver) = mpsc::sync_channel(1);
     pump(input, sender.clone())?;
-    let stopped = connection.stop.clone();
+    let (stopped, service) = (connection.stop.clone(), Arc::clone(connection.service));
     std::thread::Builder::new().name("stop".to_owned()).spawn(move || {
         stopped.wait();
+        service.end_waits();
         // Where the reader holds the queue full, its chunk is served first and then this ends the stream.
         let _ = sender.send(Ok(Vec::new()));
     })?;

@@ -3,6 +3,8 @@
 use crate::program::Rig;
 
 const COMMANDS: &[&str] = &[
+    "demo",
+    "serve",
     "call",
     "send",
     "inbox",
@@ -16,6 +18,7 @@ const COMMANDS: &[&str] = &[
     "component",
     "conformance",
     "doctor",
+    "replay",
     "token",
     "completions",
 ];

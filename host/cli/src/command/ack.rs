@@ -89,7 +89,7 @@ fn in_inbox(mesh: &mut dyn Mesh, message: &str) -> Result<Value, Failure> {
     loop {
         let mut page = inbox::page(mesh, &receiver, after, 100)?;
         let next = page["nextCursor"].as_u64().unwrap_or(after);
-        for item in page["items"].as_array_mut().into_iter().flatten() {
+        for item in page.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten() {
             if item["envelope"]["messageId"] == message && found.replace(item.take()).is_some() {
                 let next = "name the sender's incarnation: --sender ID";
                 return Err(Failure::refused("message-ambiguous", "two senders sent a message with this id", next));

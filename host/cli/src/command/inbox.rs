@@ -32,9 +32,9 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     let receiver = TaskName::of(mesh.principal())?;
     let mut page = page(mesh.as_mut(), &receiver, arguments.after, arguments.limit)?;
     if !arguments.content {
-        for item in page["items"].as_array_mut().into_iter().flatten() {
+        for item in page.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten() {
             for member in ["content", "reason"] {
-                item["envelope"].as_object_mut().map(|envelope| envelope.remove(member));
+                item.get_mut("envelope").and_then(Value::as_object_mut).map(|envelope| envelope.remove(member));
             }
         }
     }

@@ -110,10 +110,10 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
         },
         ..failure
     })?;
-    let mut report = sent.clone();
-    report["messageId"] = json!(message);
-    report["senderIncarnationId"] = sender_incarnation;
-    printer.show(&report, || {
+    let mut report = sent.as_object().cloned().unwrap_or_default();
+    report.insert("messageId".to_owned(), json!(message));
+    report.insert("senderIncarnationId".to_owned(), sender_incarnation);
+    printer.show(&Value::Object(report), || {
         let replay = sent["replay"] == true;
         let mut lines = vec![words::queued(&message, &arguments.to.to_string(), replay)];
         lines.extend(words::states(&sent["disposition"]));

@@ -57,15 +57,14 @@ pub fn trail(mesh: &mut dyn Mesh, about: &Value) -> Result<Vec<Value>, Failure> 
     let mut params = about.clone();
     params["limit"] = json!(100);
     loop {
-        let mut page = mesh.value("audit.list", &params)?;
-        let found = page["events"].as_array_mut().map(std::mem::take).unwrap_or_default();
-        let next = page["nextCursor"].as_u64().unwrap_or_default();
-        let more = !found.is_empty() && params["afterCursor"].as_u64().unwrap_or_default() < next;
-        events.extend(found);
-        if !more {
-            return Ok(events);
+        let Value::Array(page) = mesh.value("audit.list", &params)? else { return Ok(events) };
+        let last = page.last().and_then(|event| event["cursor"].as_u64());
+        let known = events.last().and_then(|event| event["cursor"].as_u64());
+        events.extend(page);
+        match last.filter(|last| known.is_none_or(|known| *last > known)) {
+            Some(last) => params["afterCursor"] = json!(last),
+            None => return Ok(events),
         }
-        params["afterCursor"] = json!(next);
     }
 }
 
@@ -75,7 +74,7 @@ fn submissions(mesh: &mut dyn Mesh, events: &[Value]) -> Result<Vec<Value>, Fail
     let mut found = Vec::new();
     for id in ids {
         match mesh.value("adapter.getSubmission", &json!({"submissionId": id})) {
-            Ok(submission) => found.push(submission),
+            Ok(answer) => found.push(answer["submission"].clone()),
             Err(failure) if failure.exit == Exit::Refused => {}
             Err(failure) => return Err(failure),
         }
@@ -106,7 +105,7 @@ pub fn event_line(event: &Value) -> String {
     let detail = match &event["detail"] {
         Value::Object(members) => {
             let shown = |(name, value): (&String, &Value)| match value.as_str() {
-                Some(value) => format!("{name}={value}"),
+                Some(value) => format!("{name}={}", short(value)),
                 None => format!("{name}={value}"),
             };
             members.iter().map(shown).collect::<Vec<_>>().join(" ")
@@ -114,4 +113,12 @@ pub fn event_line(event: &Value) -> String {
         _ => String::new(),
     };
     format!("    {}  {:28} {detail}", text(&event["occurredAt"]), text(&event["eventType"])).trim_end().to_owned()
+}
+
+/// A digest for people: its beginning. `--json` has all of it.
+fn short(text: &str) -> String {
+    match text.strip_prefix("sha256:").and_then(|hex| hex.get(..12)) {
+        Some(start) => format!("sha256:{start}…"),
+        None => text.to_owned(),
+    }
 }

@@ -111,7 +111,14 @@ impl Driver for Server {
         let Some(method) = threadmesh_server::functions::method(function) else {
             return Ok(json!({"unusable": format!("no method for function `{function}`")}));
         };
-        let reply = self.client.call(method, &Value::Object(args.clone()).to_string())?;
+        let mut args = args.clone();
+        // A frame holds no whole number beyond 2^53-1; methods take such a time as a string.
+        if let Some(now) =
+            args.get_mut("now").filter(|now| now.as_f64().is_some_and(|now| now.abs() > 9_007_199_254_740_991.0))
+        {
+            *now = Value::from(now.to_string());
+        }
+        let reply = self.client.call(method, &Value::Object(args).to_string())?;
         Ok(match reply {
             Ok(result) => {
                 let result: Value = serde_json::from_str(&result).unwrap_or_default();

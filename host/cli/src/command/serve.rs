@@ -1,0 +1,129 @@
+//! `threadmesh serve`: answers JSON-RPC until it is told to stop.
+
+use crate::command::token;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::open::{Opened, Opening};
+use crate::target::TokenArguments;
+use crate::terminal::{Printer, escape};
+use clap::Args;
+use serde_json::json;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use threadmesh_runtime::dispatcher::Note;
+use threadmesh_server::connection::{Connection, Limits, Output};
+use threadmesh_server::service::Service;
+use threadmesh_server::socket::{self, SocketError, SocketPlace, SocketServer};
+use threadmesh_server::stdio;
+use threadmesh_server::stop::Stop;
+use threadmesh_server::tokens::{self, TokenBook};
+
+/// How long calls in flight may take at the end.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Answer JSON-RPC 2.0 over a private Unix socket, or over standard input and output.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  threadmesh serve --db mesh.db --create
+  threadmesh serve --db mesh.db --socket /run/user/1000/mesh/socket --profiles profiles.toml
+  threadmesh serve --db mesh.db --stdio --as builder
+
+One frame a line. Over a socket, the first line of a connection is
+  {\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"session.authenticate\", \"params\": {\"token\": \"…\"}}
+SIGTERM and SIGINT end it: what runs is finished and answered first. With --json it prints {\"serving\": PATH} when it is
+ready.")]
+pub struct Arguments {
+    /// The database
+    #[arg(long, value_name = "FILE", env = "THREADMESH_DB")]
+    db: PathBuf,
+    /// Make the database if it does not exist
+    #[arg(long)]
+    create: bool,
+    /// Where to listen; FILE.run/socket unless given
+    #[arg(long, value_name = "PATH", conflicts_with = "stdio")]
+    socket: Option<PathBuf>,
+    /// Serve standard input and output, as the principal of one token
+    #[arg(long)]
+    stdio: bool,
+    /// The token file, if it is not FILE.tokens.json
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+    #[command(flatten)]
+    token: TokenArguments,
+    /// The operator's adapter profiles: spec/adapters.md
+    #[arg(long, value_name = "FILE")]
+    profiles: Option<PathBuf>,
+    /// Open the database on a network or VM-shared file system all the same
+    #[arg(long)]
+    allow_network_fs: bool,
+    /// Keep the texts in replay files (FILE.replay) as they are, for a defect that cannot be found without them
+    #[arg(long)]
+    keep_content: bool,
+    /// A clock that stands still (for tests only)
+    #[arg(long, value_name = "MS", hide = true)]
+    test_clock: Option<u64>,
+}
+
+/// Runs it.
+pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
+    let stop = Stop::on_signals().map_err(|error| Failure::unusable("system", error, ""))?;
+    let tokens = arguments.tokens.clone().unwrap_or_else(|| tokens::default_path(&arguments.db));
+    let book = TokenBook::open(&tokens).map_err(|error| token::failure(&error))?;
+    let opened = Opened::open(&Opening {
+        db: &arguments.db,
+        create: arguments.create,
+        profiles: arguments.profiles.as_deref(),
+        allow_network_fs: arguments.allow_network_fs,
+        keep_content: arguments.keep_content,
+        test_clock: arguments.test_clock,
+    })?;
+    // The place is taken before anything is done for the database: a second server is refused first.
+    let place = if arguments.stdio { None } else { Some(place(arguments)?) };
+    opened.dispatch(log)?;
+    let service: Arc<dyn Service> = Arc::new(opened.service());
+    match place {
+        None => over_stdio(arguments, &service, &book, &stop)?,
+        Some(place) => {
+            let path = place.path().display().to_string();
+            printer.show(&json!({"serving": path}), Vec::new);
+            printer.remark(&format!("serving {} at {path}", arguments.db.display()));
+            let server = SocketServer { service, book: Arc::new(book), limits: Limits::default() };
+            server.serve(place, &stop).map_err(|error| failure(&error))?;
+        }
+    }
+    if !opened.end(PATIENCE) {
+        printer.warn("some calls are still under way; their outcome is asked for at the next start");
+    }
+    opened.tidy();
+    Ok(Exit::Accepted)
+}
+
+fn place(arguments: &Arguments) -> Result<SocketPlace, Failure> {
+    let path = arguments.socket.clone().unwrap_or_else(|| socket::default_path(&arguments.db));
+    SocketPlace::bind(&path).map_err(|error| failure(&error))
+}
+
+fn over_stdio(arguments: &Arguments, service: &Arc<dyn Service>, book: &TokenBook, stop: &Stop) -> Result<(), Failure> {
+    let secret = arguments.token.secret(Some(Path::new(&arguments.db)))?;
+    let entry = book.resolve(secret.text()).map_err(|error| token::failure(&error))?;
+    let entry = entry.ok_or_else(|| {
+        let next = "make one with `threadmesh token create`";
+        Failure::unusable("token-unusable", "the token is not in the token file", next)
+    })?;
+    let connection = Connection { service, entry: &entry, book, limits: Limits::default(), stop };
+    let served = stdio::serve(&connection, io::stdin(), &Output::new(io::stdout()));
+    served.map_err(|error| Failure::unusable("output-failed", error, ""))
+}
+
+fn failure(error: &SocketError) -> Failure {
+    match error {
+        SocketError::InUse { .. } => Failure::unusable("socket-in-use", error, "use that server, or another --socket"),
+        _ => Failure::unusable("socket-unusable", error, "choose another --socket, in a folder of mode 0700"),
+    }
+}
+
+/// A line in the log. What targets say may be in it, so it is escaped like everything else.
+fn log(note: &Note) {
+    eprintln!("{}", escape(&serde_json::to_string(note).unwrap_or_default()));
+}

@@ -1,0 +1,234 @@
+//! A database, opened: the store, the host loop on it, and the dispatcher for what its commits return.
+
+use crate::failure::Failure;
+use crate::{core, database, time};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use threadmesh_adapters::carrier::CarrierCommand;
+use threadmesh_adapters::profiles::{self, Surroundings};
+use threadmesh_runtime::adapter::Profile;
+use threadmesh_runtime::dispatcher::{CallEffect, Caller, Config, Dispatcher, Note, Refusal};
+use threadmesh_runtime::host::{Clock, Host, ReplayFiles};
+use threadmesh_runtime::store::Store;
+use threadmesh_runtime::wit::{Effect, Principal, PrincipalKind, Status};
+use threadmesh_runtime::{Core, WasmCore};
+use threadmesh_server::hosted::{self, Hosted, Perform};
+use threadmesh_store_sqlite::{OpenError, Options, SqliteStore};
+
+/// How a database is opened.
+#[derive(Clone, Debug)]
+pub struct Opening<'a> {
+    /// The file.
+    pub db: &'a Path,
+    /// Make it if it is missing.
+    pub create: bool,
+    /// The operator's profile file.
+    pub profiles: Option<&'a Path>,
+    /// Open it on a network file system all the same.
+    pub allow_network_fs: bool,
+    /// Keep texts in replay files as they are.
+    pub keep_content: bool,
+    /// A clock that stands still, for tests.
+    pub test_clock: Option<u64>,
+}
+
+impl<'a> Opening<'a> {
+    /// A database that must exist, without adapters.
+    pub const fn existing(db: &'a Path) -> Self {
+        Opening { db, create: false, profiles: None, allow_network_fs: false, keep_content: false, test_clock: None }
+    }
+}
+
+/// An open database.
+pub struct Opened {
+    core: Arc<WasmCore>,
+    store: Arc<SqliteStore>,
+    host: Arc<Host>,
+    profiles: Vec<Profile>,
+    dispatcher: Arc<OnceLock<Dispatcher>>,
+}
+
+impl Opened {
+    /// Opens it. Unusable where the component, the database or the profile file is.
+    pub fn open(opening: &Opening<'_>) -> Result<Self, Failure> {
+        let core = Arc::new(core::load()?);
+        let profiles = match opening.profiles {
+            Some(path) => read_profiles(path, core.as_ref())?,
+            None => Vec::new(),
+        };
+        let options =
+            Options { create: opening.create, allow_network_fs: opening.allow_network_fs, ..Options::default() };
+        let store = SqliteStore::open(opening.db, options).map_err(|error| unusable(&error))?;
+        let store = Arc::new(store);
+        let mut builder = Host::builder(Arc::clone(&core) as Arc<dyn Core>, Arc::clone(&store) as Arc<dyn Store>);
+        let replays = ReplayFiles::in_directory(&database::beside(opening.db, ".replay"), opening.keep_content);
+        if let Ok(files) = replays {
+            builder = builder.replay_files(files);
+        }
+        if let Some(ms) = opening.test_clock {
+            builder = builder.clock(Fixed(i64::try_from(ms).unwrap_or(i64::MAX)));
+        }
+        let host = Arc::new(builder.build().map_err(|error| {
+            Failure::unusable("database-unusable", error, "`threadmesh doctor --db FILE` says more")
+        })?);
+        let dispatcher = Arc::new(OnceLock::<Dispatcher>::new());
+        let late = Arc::clone(&dispatcher);
+        host.set_call_sink(Arc::new(move |effect| perform(&late, effect)));
+        Ok(Opened { core, store, host, profiles, dispatcher })
+    }
+
+    /// The host.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The service for transports.
+    pub fn service(&self) -> Hosted {
+        Hosted::new(Arc::clone(&self.host), self.perform())
+    }
+
+    /// Starts the dispatcher: declares the profiles, performs what commits return from now on, and asks about attempts
+    /// that nobody knows the outcome of. `note` gets what is worth a line in a log.
+    pub fn dispatch(&self, note: impl Fn(&Note) + Send + Sync + 'static) -> Result<(), Failure> {
+        let caller = Arc::new(AsHost { host: Arc::clone(&self.host), core: Arc::clone(&self.core) });
+        let config = Config { note: Arc::new(note), ..Config::new(self.host.instance()) };
+        let dispatcher = Dispatcher::start(caller, self.profiles.clone(), config).map_err(|error| {
+            Failure::unusable(
+                "profiles-unusable",
+                error,
+                "mend the profile file; the adapters are described in spec/adapters.md",
+            )
+        })?;
+        let _ = self.dispatcher.set(dispatcher);
+        Ok(())
+    }
+
+    /// Performs `calls` and waits for them, at most until `patience` is over. For a process with one operation.
+    pub fn perform_now(&self, calls: Vec<Effect>, patience: Duration) -> Result<bool, Failure> {
+        if calls.is_empty() {
+            return Ok(true);
+        }
+        self.dispatch(|_| {})?;
+        calls.into_iter().for_each(self.performer());
+        Ok(self.end(patience))
+    }
+
+    /// Stops the dispatcher; whether everything in hand is on record.
+    pub fn end(&self, patience: Duration) -> bool {
+        self.dispatcher.get().is_none_or(|dispatcher| dispatcher.stop(patience))
+    }
+
+    /// Carries the write-ahead log over into the file, unless somebody is in the way, so that the one file is all there
+    /// is to copy. What is committed is safe without it.
+    pub fn tidy(&self) {
+        let _ = self.store.checkpoint_truncate(Duration::from_millis(500));
+    }
+
+    fn perform(&self) -> Perform {
+        let dispatcher = Arc::clone(&self.dispatcher);
+        Arc::new(move |effect| perform(&dispatcher, effect))
+    }
+
+    fn performer(&self) -> impl Fn(Effect) + use<> {
+        let perform = self.perform();
+        move |effect| perform(effect)
+    }
+}
+
+fn perform(dispatcher: &OnceLock<Dispatcher>, effect: Effect) {
+    // INVARIANT: nothing is decided before the dispatcher stands; an effect that came earlier would stay unknown.
+    if let Some(dispatcher) = dispatcher.get() {
+        dispatcher.perform(CallEffect { key: effect.key, body: effect.body });
+    }
+}
+
+fn read_profiles(path: &Path, core: &WasmCore) -> Result<Vec<Profile>, Failure> {
+    let digest = |text: &str| {
+        let mut session = core.session().map_err(|error| error.to_string())?;
+        session.digest(text).map_err(|error| error.to_string())?.map_err(|error| error.detail)
+    };
+    let carrier = CarrierCommand::this_program().ok();
+    profiles::load(path, &Surroundings { digest: &digest, carrier }).map_err(|error| {
+        let detail = format!("{}: {error}", path.display());
+        Failure::unusable(
+            "profiles-unusable",
+            detail,
+            "mend the profile file; the adapters are described in spec/adapters.md",
+        )
+    })
+}
+
+/// A store that cannot be opened, as a failure of the program.
+fn unusable(error: &OpenError) -> Failure {
+    let (code, next) = match error {
+        OpenError::NoFile { .. } => ("database-missing", "name another file, or make this one with --create"),
+        OpenError::NoDirectory { .. } => ("database-missing", "make the folder first"),
+        OpenError::FileSystem { .. } => {
+            ("database-unusable", "move it to a local disk, or use --allow-network-fs at its risk")
+        }
+        OpenError::Damaged { .. } => ("database-unusable", "keep the file as it is, and restore a copy beside it"),
+        OpenError::Newer { .. } => ("database-unusable", "use a newer threadmesh"),
+        OpenError::Busy { .. } => ("database-unusable", "try again; see who holds it"),
+        _ => ("database-unusable", "`threadmesh doctor --db FILE` says more"),
+    };
+    Failure::unusable(code, error, next)
+}
+
+/// The dispatcher's view of the host: it acts as `host`, which no transport can.
+struct AsHost {
+    host: Arc<Host>,
+    core: Arc<WasmCore>,
+}
+
+impl Caller for AsHost {
+    fn call(&self, tenant: &str, method: &str, params: &str) -> Result<String, Refusal> {
+        let principal = Principal {
+            tenant: tenant.to_owned(),
+            kind: PrincipalKind::Host,
+            id: "host".to_owned(),
+            incarnation: None,
+            owner: None,
+            worker: None,
+            authentication: "authn_host-itself".to_owned(),
+        };
+        let reply = self.host.call(Some(&principal), method, params);
+        let reply = reply.map_err(|error| refusal(&hosted::refusal(&error)))?;
+        match reply.status {
+            Status::Refused => Err(refusal(&reply.body)),
+            Status::Accepted | Status::Replayed => Ok(reply.body),
+        }
+    }
+
+    fn digest(&self, text: &str) -> Result<String, Refusal> {
+        let down = |detail: String| Refusal { code: "core-trap".to_owned(), detail, retryable: false };
+        let mut session = self.core.session().map_err(|error| down(error.to_string()))?;
+        let digest = session.digest(text).map_err(|error| down(error.to_string()))?;
+        digest.map_err(|error| down(error.detail))
+    }
+
+    fn now_ms(&self) -> u64 {
+        // A clock that cannot be trusted lets nothing be recorded either; until then the wall clock must do.
+        self.host.now_ms().ok().and_then(|now| u64::try_from(now).ok()).unwrap_or_else(time::now_ms)
+    }
+}
+
+fn refusal(error: &str) -> Refusal {
+    let error: serde_json::Value = serde_json::from_str(error).unwrap_or_default();
+    let data = &error["data"];
+    let text = |name: &str| data[name].as_str().unwrap_or_default().to_owned();
+    Refusal { code: text("code"), detail: text("detail"), retryable: data["retryable"] == true }
+}
+
+/// A clock that stands still.
+struct Fixed(i64);
+
+impl Clock for Fixed {
+    fn wall_ms(&self) -> i64 {
+        self.0
+    }
+
+    fn steady_ms(&self) -> i64 {
+        0
+    }
+}

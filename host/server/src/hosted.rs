@@ -1,0 +1,89 @@
+//! The process behind the transports: the host loop, the core's pure functions, and whoever performs calls.
+
+use crate::functions;
+use crate::service::{Answer, Call, Frame, Service, error};
+use crate::tokens::{Entry, Kind};
+use std::sync::Arc;
+use threadmesh_runtime::host::{Cancel, Host, HostError};
+use threadmesh_runtime::wit::{Effect, Principal, PrincipalKind, Status};
+use threadmesh_runtime::{CoreError, codes};
+
+/// Takes a `call` effect that a commit of this process returned, to perform it once. Must not wait for it.
+pub type Perform = Arc<dyn Fn(Effect) + Send + Sync>;
+
+/// A host as a [`Service`].
+pub struct Hosted {
+    host: Arc<Host>,
+    perform: Perform,
+    cancel: Cancel,
+}
+
+impl Hosted {
+    /// Answers operations with `host`, and the `core.*` methods with its core.
+    pub fn new(host: Arc<Host>, perform: Perform) -> Self {
+        Hosted { host, perform, cancel: Cancel::default() }
+    }
+
+    fn cut(&self, text: &str) -> Result<Frame, CoreError> {
+        let frame = self.host.core().session()?.split(text)?;
+        let call = |call: threadmesh_runtime::wit::Call| Call {
+            id: call.id,
+            method: call.method,
+            params: call.params,
+            response: call.response,
+        };
+        Ok(Frame { batch: frame.batch, calls: frame.calls.into_iter().map(call).collect() })
+    }
+}
+
+impl Service for Hosted {
+    fn split(&self, text: &str) -> Result<Frame, String> {
+        self.cut(text).map_err(|fault| refusal(&fault.into()))
+    }
+
+    fn call(&self, entry: &Entry, method: &str, params: &str) -> Answer {
+        if let Some(answer) = functions::answer(self.host.core(), method, params) {
+            return answer;
+        }
+        match self.host.call_until(Some(&principal(entry)), method, params, &self.cancel) {
+            Ok(reply) => {
+                reply.calls.into_iter().for_each(|effect| (self.perform)(effect));
+                match reply.status {
+                    Status::Refused => Answer::Error(reply.body),
+                    Status::Accepted | Status::Replayed => Answer::Result(reply.body),
+                }
+            }
+            Err(error) => Answer::Error(refusal(&error)),
+        }
+    }
+
+    fn end_waits(&self) {
+        self.cancel.cancel();
+    }
+}
+
+/// The `error` member for an operation that the host could not carry out. What the host knows of the cause is not for the
+/// caller.
+pub fn refusal(fault: &HostError) -> String {
+    let code = fault.code();
+    error(codes::name(code), codes::meaning(code))
+}
+
+/// The principal that the core gets for an entry of the token file. It is never `host`.
+pub fn principal(entry: &Entry) -> Principal {
+    let of = &entry.principal;
+    Principal {
+        tenant: of.tenant.clone(),
+        kind: match of.kind {
+            Kind::User => PrincipalKind::User,
+            Kind::Policy => PrincipalKind::Policy,
+            Kind::Task => PrincipalKind::Task,
+            Kind::Operator => PrincipalKind::Operator,
+        },
+        id: of.id.clone(),
+        incarnation: of.incarnation.clone(),
+        owner: of.owner.clone(),
+        worker: of.worker.clone(),
+        authentication: entry.authentication_id.clone(),
+    }
+}

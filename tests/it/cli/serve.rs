@@ -1,0 +1,197 @@
+//! `serve`: JSON-RPC over a socket and over stdio, with the real core and the real store.
+
+use crate::program::world::World;
+use crate::program::{Client, StdioServer};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+const STDIO: &[&str] = &["--db", "mesh.db", "--as", "alice"];
+
+fn get(id: Value) -> Value {
+    let task = json!({"taskId": "plan-1", "incarnationId": "inc_plan_0001"});
+    json!({"jsonrpc": "2.0", "id": id, "method": "tasks.get", "params": {"task": task}})
+}
+
+#[test]
+fn frames_over_stdio_are_answered_as_json_rpc_says() {
+    let world = World::new();
+    let mut server = StdioServer::start(&world.rig, STDIO);
+    let mut ask = |frame: &str| {
+        server.send(frame.as_bytes());
+        server.answer()
+    };
+    assert_eq!(ask(&get(json!("a")).to_string())["result"]["value"]["taskId"], "plan-1");
+    assert_eq!(ask("{")["error"]["code"], -32700);
+    assert_eq!(
+        ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"method\":\"x\"}")["error"]["data"]["code"],
+        "json-duplicate-member"
+    );
+    let invalid = ask("{\"jsonrpc\":\"1.0\",\"id\":5,\"method\":\"tasks.get\"}");
+    assert_eq!((&invalid["error"]["code"], &invalid["id"]), (&json!(-32600), &json!(5)));
+    let unknown = ask("{\"jsonrpc\":\"2.0\",\"id\":6,\"method\":\"no.such\"}");
+    assert_eq!((&unknown["error"]["code"], &unknown["id"]), (&json!(-32601), &json!(6)));
+    assert_eq!(ask("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tasks.get\",\"params\":{}}")["error"]["code"], -32602);
+    assert_eq!(ask("[]")["error"]["code"], -32600);
+    let batch = ask(&json!([get(json!(1)), {"jsonrpc": "2.0", "method": "no.such"}, 7, get(json!(2))]).to_string());
+    let ids: Vec<&Value> = batch.as_array().expect("a batch").iter().map(|answer| &answer["id"]).collect();
+    assert_eq!(ids, [&json!(1), &Value::Null, &json!(2)], "notifications have no answer");
+    server.send(b"\xff\xfe");
+    assert_eq!(server.answer()["error"]["data"]["code"], "json-encoding");
+    server.send(b"{\"jsonrpc\":\"2.0\",\"method\":\"tasks.get\"}");
+    server.send(get(json!(9)).to_string().as_bytes());
+    assert_eq!(server.answer()["id"], 9, "a notification is not answered, whatever became of it");
+    let data = json!(["code", "detail", "pointer", "retryable", "threadmeshCode"]);
+    let names: Vec<&String> = unknown["error"]["data"].as_object().expect("data").keys().collect();
+    assert_eq!(json!(names), data);
+    assert_eq!(server.finish(), (String::new(), 0));
+}
+
+#[test]
+fn a_call_that_waits_does_not_hold_up_others() {
+    let world = World::new();
+    let mut server = StdioServer::start(&world.rig, &["--db", "mesh.db", "--as", "builder"]);
+    let task = json!({"taskId": "build-1", "incarnationId": "inc_build_0001"});
+    let wait = |id: u32, after: &Value, timeout: u64| {
+        let params = json!({"task": task, "afterCursor": after, "timeoutMs": timeout});
+        json!({"jsonrpc": "2.0", "id": id, "method": "tasks.wait", "params": params}).to_string()
+    };
+    server.send(wait(1, &json!(0), 0).as_bytes());
+    let seen = server.answer();
+    let cursor = seen["result"]["value"]["nextCursor"].clone();
+    assert!(cursor.is_u64(), "{seen}");
+    server.send(wait(2, &cursor, 20_000).as_bytes());
+    let get = json!({"jsonrpc": "2.0", "id": 3, "method": "tasks.get", "params": {"task": task}});
+    server.send(get.to_string().as_bytes());
+    assert_eq!(server.answer()["id"], 3, "the answer of the wait is yet to come");
+    let send = [&["send", "Wake up."][..], World::ROUTE].concat();
+    assert_eq!(world.at("planner", &send).0, 0, "another process commits");
+    let woken = server.answer();
+    assert_eq!((&woken["id"], &woken["result"]["value"]["timedOut"]), (&json!(2), &json!(false)), "{woken}");
+    assert_eq!(server.finish().1, 0);
+}
+
+#[test]
+fn a_frame_that_is_too_long_ends_the_connection_and_no_other() {
+    let world = World::new();
+    let _server = world.serve();
+    let socket = world.rig.path("mesh.db.run/socket");
+    let mut other = Client::authenticated(&socket, &world.token("alice"));
+    let mut client = Client::authenticated(&socket, &world.token("alice"));
+    let mut long = get(json!(1)).to_string();
+    long.push_str(&" ".repeat((1 << 20) - long.len()));
+    client.send(long.as_bytes());
+    assert!(client.line().contains("\"result\""), "1 MiB is allowed");
+    long.push(' ');
+    client.send(long.as_bytes());
+    assert!(client.line().contains("json-size"));
+    assert_eq!(client.line(), "");
+    assert!(other.ask(&get(json!(2)))["result"].is_object());
+}
+
+#[test]
+fn the_socket_is_private_and_has_one_server() {
+    let world = World::new();
+    let server = world.serve();
+    let mode = |name: &str| fs::metadata(world.rig.path(name)).expect("it is there").permissions().mode() & 0o777;
+    assert_eq!((mode("mesh.db.run"), mode("mesh.db.run/socket"), mode("mesh.db")), (0o700, 0o600, 0o600));
+    let (code, values) = world.rig.json(&["serve", "--db", "mesh.db"]);
+    assert_eq!((code, &values[0]["error"]["code"]), (2, &json!("socket-in-use")));
+    server.kill();
+    assert!(world.rig.path("mesh.db.run/socket").exists(), "a killed server leaves its socket");
+    let server = world.serve();
+    assert_eq!(server.terminate(), 0);
+    assert!(!world.rig.path("mesh.db.run/socket").exists(), "a server that ends removes it");
+    fs::create_dir(world.rig.path("open")).expect("a folder");
+    fs::set_permissions(world.rig.path("open"), fs::Permissions::from_mode(0o755)).expect("a mode");
+    let (code, values) = world.rig.json(&["serve", "--db", "mesh.db", "--socket", "open/socket"]);
+    assert_eq!((code, &values[0]["error"]["code"]), (2, &json!("socket-unusable")));
+    assert_eq!(world.rig.json(&["serve", "--db", "missing.db"]).0, 2, "a server makes no database unasked");
+}
+
+#[test]
+fn what_was_answered_survives_a_kill() {
+    let world = World::new();
+    let server = world.serve();
+    let socket = world.rig.path("mesh.db.run/socket");
+    let mut client = Client::authenticated(&socket, &world.token("alice"));
+    let register = |at: usize| {
+        let task =
+            json!({"taskId": format!("t-{at}"), "incarnationId": format!("inc_many_{at:04}"), "harness": "test"});
+        json!({"task": task, "idempotencyKey": format!("idem_many_{at:04}")})
+    };
+    for at in 0..20 {
+        assert!(client.call("tasks.register", register(at))["result"].is_object());
+    }
+    server.kill();
+    let _server = world.serve();
+    let mut client = Client::authenticated(&socket, &world.token("alice"));
+    for at in 0..20 {
+        let answer = client.call("tasks.register", register(at));
+        assert_eq!(answer["result"]["value"]["operationReplay"], true, "{answer}");
+    }
+}
+
+#[test]
+fn many_clients_are_served_at_once() {
+    let world = World::new();
+    let _server = world.serve();
+    let (socket, token) = (world.rig.path("mesh.db.run/socket"), world.token("alice"));
+    let _silent = Client::connect(&socket);
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let (socket, token) = (&socket, &token);
+            scope.spawn(move || {
+                let mut client = Client::authenticated(socket, token);
+                for at in 0..10 {
+                    let task = json!({"taskId": format!("t-{thread}-{at}"), "incarnationId": format!("inc_many_{thread}_{at:04}"), "harness": "test"});
+                    let params = json!({"task": task, "idempotencyKey": format!("idem_many_{thread}_{at:04}")});
+                    let answer = client.call("tasks.register", params);
+                    assert!(answer["result"].is_object(), "{answer}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_removed_token_is_worth_nothing_at_once() {
+    let world = World::new();
+    let _server = world.serve();
+    let socket = world.rig.path("mesh.db.run/socket");
+    let token = world.token("stranger");
+    let mut client = Client::authenticated(&socket, &token);
+    assert_eq!(client.ask(&get(json!(1)))["error"]["data"]["code"], "not-visible");
+    assert_eq!(world.rig.run(&["token", "remove", "stranger", "--db", "mesh.db"]).code, 0);
+    assert_eq!(client.ask(&get(json!(2)))["error"]["data"]["code"], "authentication-required");
+    assert_eq!(client.line(), "");
+    let mut again = Client::connect(&socket);
+    let frame = json!({"jsonrpc": "2.0", "id": 0, "method": "session.authenticate", "params": {"token": token}});
+    assert_eq!(again.ask(&frame)["error"]["code"], -32001);
+}
+
+#[test]
+fn every_vector_is_answered_over_json_rpc() {
+    let world = World::new();
+    let _server = world.serve();
+    let (code, values) = world.rig.json(&["conformance", "--driver-jsonrpc", "mesh.db.run/socket", "--as", "alice"]);
+    assert_eq!((code, &values[0]["failed"]), (0, &json!(0)), "{}", values[0]["failing"]);
+}
+
+#[test]
+fn doctor_finds_a_sound_database_and_its_server() {
+    let world = World::new();
+    let _server = world.serve();
+    let (code, values) = world.rig.json(&["doctor", "--db", "mesh.db"]);
+    assert_eq!(code, 0, "{values:?}");
+    let findings = values[0]["findings"].as_array().expect("findings");
+    let detail = |about: &str| {
+        let found = findings.iter().find(|finding| finding["about"] == about);
+        found.unwrap_or_else(|| panic!("{about}")).clone()
+    };
+    assert_eq!(detail("integrity")["level"], "ok");
+    assert!(detail("server")["detail"].as_str().expect("text").starts_with("one answers"));
+    assert_eq!(detail("account")["level"], "note", "this account runs adapters and owns the database");
+    fs::set_permissions(world.rig.path("mesh.db"), fs::Permissions::from_mode(0o644)).expect("a mode");
+    assert_eq!(world.rig.json(&["doctor", "--db", "mesh.db"]).0, 1, "it works, but others can read it");
+}
