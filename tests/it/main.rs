@@ -4,4 +4,5 @@ mod cli;
 mod generated;
 mod layering;
 mod program;
+mod readme;
 mod tidy;
