@@ -1,46 +1,81 @@
-//! The loop around the rules: read what they ask for, let them decide, commit, answer.
+//! The host loop: load what the core asks for, let it decide, commit, and only then answer.
 //!
-//! Operations that write go through [group commit](group): callers queue, one of them leads, decides up to 64 requests
-//! inside one transaction, and no answer leaves before the fsync. Read-only operations run on a snapshot beside it. What
-//! a document or a state means is unknown here.
+//! Operations that never write read snapshots and disturb nobody (`host/read.rs`); all others share transactions
+//! (`host/group.rs`, `host/commit.rs`). An answer leaves when everything that it rests on is on the disk. Not here:
+//! transports, adapters, and what any document or state means.
 
+mod accept;
+mod builder;
 mod clock;
+mod commit;
 mod convert;
+mod decider;
 mod error;
+mod follow;
 mod frames;
 mod group;
+mod read;
 mod replay;
-mod run;
-mod topics;
-
 #[cfg(test)]
 mod tests;
+mod wait;
 
+pub use builder::Builder;
 pub use clock::{Clock, ClockError, SystemClock};
 pub use error::HostError;
 pub use frames::error_response;
 pub use replay::ReplayFiles;
+pub use wait::Cancel;
 
-use crate::store::Store;
-use crate::wit::{Effect, Operation, Principal, Request, Status};
-use crate::{Core, CoreError};
-use group::Group;
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use topics::Topics;
+use crate::{
+    Core, pause,
+    store::{EffectLease, Store},
+    wit::{Effect, Error, Frame, Operation, Principal, Request, Status, Waiting},
+};
+use clock::Watch;
+use decider::{Decider, misuse};
+use serde_json::json;
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+use wait::lock;
 
-/// How an operation went, for its caller.
-#[derive(Clone, Debug)]
+/// How long a waiting call sleeps before it looks whether another process has committed (settled point 39).
+const POLL: Duration = Duration::from_millis(50);
+/// The cursor that tells the core that a wait is over.
+const TIMEOUT: &str = "timeout";
+
+/// How an operation went, when everything that it rests on is on the disk.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Reply {
     /// Whether it was done, had been done before, or was refused.
     pub status: Status,
     /// The JSON text of the JSON-RPC `result` (accepted, replayed) or `error` (refused).
     pub body: String,
     /// Why it was refused, in full: for the host's log and not for the caller.
-    pub problem: Option<crate::wit::Error>,
+    pub problem: Option<Error>,
     /// External calls that this very process may now perform, each at most once, from memory.
     pub calls: Vec<Effect>,
+    /// What the commit touched.
+    pub topics: Vec<String>,
+}
+
+/// An operation to be carried out, with all that can be said about it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Invocation<'a> {
+    /// Whom the transport authenticated.
+    pub principal: Option<&'a Principal>,
+    /// The operation.
+    pub operation: &'a str,
+    /// Its params as received.
+    pub params: &'a str,
+    /// Stored effects whose result this operation records: they leave the outbox with its commit, unless it is refused.
+    pub finished: &'a [EffectLease],
 }
 
 /// Fresh randomness.
@@ -61,124 +96,79 @@ impl Entropy for SystemEntropy {
     }
 }
 
-/// Ends a wait from outside.
-#[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
-
-impl Cancel {
-    /// Whoever waits with this gets [`HostError::Cancelled`], within a twentieth of a second.
-    pub fn cancel(&self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-
-    fn is_set(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
 /// What a host counted since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Commits, each with its fsync.
     pub commits: u64,
-    /// Requests that went through them.
+    /// Operations that were asked for.
     pub requests: u64,
     /// Times that the core stopped itself or was stopped.
     pub traps: u64,
+    /// Transactions that were begun.
+    pub batches: u64,
+    /// Requests that were decided in them.
+    pub shared: u64,
+    /// Decisions that others were faster than.
+    pub conflicts: u64,
+    /// Pages of continuations that were run.
+    pub continuations: u64,
 }
 
-/// A running host: the rules, a store, a clock. Cheap to share behind an [`Arc`]; every method may be called from any
-/// number of threads.
-pub struct Host {
-    core: Arc<dyn Core>,
-    store: Arc<dyn Store>,
-    clock: Box<dyn Clock>,
-    entropy: Box<dyn Entropy>,
-    instance: String,
-    operations: HashMap<String, Operation>,
-    watch: clock::Watch,
-    group: Group,
-    topics: Topics,
-    replay: Option<ReplayFiles>,
-    calls: Mutex<Option<CallSink>>,
+/// [`Counters`] that count.
+#[derive(Default)]
+struct Counting {
     commits: AtomicU64,
     requests: AtomicU64,
     traps: AtomicU64,
+    batches: AtomicU64,
+    shared: AtomicU64,
+    conflicts: AtomicU64,
+    continuations: AtomicU64,
 }
 
-/// Takes calls whose caller is gone, and those of continuations.
+/// Takes calls whose caller is gone: those of continuations.
 pub type CallSink = Arc<dyn Fn(Effect) + Send + Sync>;
 
-/// Makes a [`Host`].
-pub struct Builder {
+/// A running host: the rules, a store, a clock. Cheap to clone, and all clones are one; every method may be called from
+/// any number of threads.
+#[derive(Clone)]
+pub struct Host(Arc<Inner>);
+
+struct Inner {
     core: Arc<dyn Core>,
     store: Arc<dyn Store>,
-    clock: Box<dyn Clock>,
+    watch: Watch,
     entropy: Box<dyn Entropy>,
-    instance: Option<String>,
+    instance: String,
+    operations: Vec<Operation>,
+    read_only: HashMap<String, bool>,
     replay: Option<ReplayFiles>,
+    calls: Mutex<Option<CallSink>>,
+    group: group::Group<Job, Outcome>,
+    hub: wait::Hub,
+    follow: follow::Follow,
+    counters: Counting,
 }
 
-impl Builder {
-    /// Another clock than the system's.
-    #[must_use]
-    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
-        self.clock = Box::new(clock);
-        self
-    }
-
-    /// Another source of randomness; for tests.
-    #[must_use]
-    pub fn entropy(mut self, entropy: impl Entropy + 'static) -> Self {
-        self.entropy = Box::new(entropy);
-        self
-    }
-
-    /// The name of this instance, which must be nobody else's; random without it.
-    #[must_use]
-    pub fn instance(mut self, name: impl Into<String>) -> Self {
-        self.instance = Some(name.into());
-        self
-    }
-
-    /// Where the arguments of a trapped call are kept.
-    #[must_use]
-    pub fn replay_files(mut self, files: ReplayFiles) -> Self {
-        self.replay = Some(files);
-        self
-    }
-
-    /// The host. Errors: the core cannot be run, or there is no randomness for the instance's name.
-    pub fn build(self) -> Result<Host, HostError> {
-        let listed = self.core.session()?.operations()?;
-        let instance = match self.instance {
-            Some(name) => name,
-            None => format!("host-{}", &self.entropy.draw()?[..16]),
-        };
-        Ok(Host {
-            watch: clock::Watch::new(&*self.clock),
-            core: self.core,
-            store: self.store,
-            clock: self.clock,
-            entropy: self.entropy,
-            instance,
-            operations: listed.into_iter().map(|operation| (operation.name.clone(), operation)).collect(),
-            group: Group::default(),
-            topics: Topics::default(),
-            replay: self.replay,
-            calls: Mutex::new(None),
-            commits: AtomicU64::new(0),
-            requests: AtomicU64::new(0),
-            traps: AtomicU64::new(0),
-        })
-    }
+/// A request on its way.
+struct Job {
+    request: Request,
+    finished: Vec<EffectLease>,
 }
+
+/// What a decision came to. A request comes back when it has to wait.
+enum Done {
+    Reply(Reply),
+    Wait(Waiting, Request),
+}
+
+type Outcome = Result<Done, HostError>;
 
 impl Host {
     /// Starts with the system's clock and randomness.
     pub fn builder(core: Arc<dyn Core>, store: Arc<dyn Store>) -> Builder {
-        let (clock, entropy) = (Box::new(SystemClock), Box::new(SystemEntropy));
-        Builder { core, store, clock, entropy, instance: None, replay: None }
+        Builder::new(core, store)
     }
 
     /// Runs one operation for `principal` (absent: nobody was authenticated) and answers when it is durable.
@@ -190,7 +180,7 @@ impl Host {
         self.call_until(principal, operation, params, &Cancel::default())
     }
 
-    /// As [`Host::call`]; a wait ends early when `cancel` says so.
+    /// As [`Host::call`]; a wait ends early when `cancel` says so ([`HostError::Cancelled`]).
     pub fn call_until(
         &self,
         principal: Option<&Principal>,
@@ -198,70 +188,170 @@ impl Host {
         params: &str,
         cancel: &Cancel,
     ) -> Result<Reply, HostError> {
+        self.run(Invocation { principal, operation, params, finished: &[] }, cancel)
+    }
+
+    /// As [`Host::call_until`], with all that can be said.
+    pub fn run(&self, invocation: Invocation<'_>, cancel: &Cancel) -> Result<Reply, HostError> {
+        let Invocation { principal, operation, params, finished } = invocation;
         let request = Request {
             operation: operation.into(),
             principal: principal.cloned(),
             params: params.into(),
-            instance: self.instance.clone(),
+            instance: self.0.instance.clone(),
             cursor: None,
         };
-        self.requests.fetch_add(1, Ordering::Relaxed);
-        // An operation that is not in the table is refused by the core, which needs no commit.
-        let reads = self.operations.get(operation).is_none_or(|operation| operation.read_only);
-        if reads { self.read(request, cancel) } else { self.write(request) }
-    }
-
-    /// Where calls go whose caller did not wait for them, and those of continuations.
-    pub fn set_call_sink(&self, sink: CallSink) {
-        *self.calls.lock().unwrap_or_else(PoisonError::into_inner) = Some(sink);
-    }
-
-    fn sink(&self, calls: Vec<Effect>) {
-        let sink = self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(sink) = sink {
-            calls.into_iter().for_each(|call| sink(call));
+        self.0.counters.requests.fetch_add(1, Relaxed);
+        let reply = match self.0.decide(Job { request, finished: finished.to_vec() })? {
+            Done::Reply(reply) => reply,
+            Done::Wait(waiting, request) => self.0.wait(waiting, request, finished, cancel)?,
+        };
+        if !reply.calls.is_empty() {
+            pause::point("after-commit-before-call");
         }
+        Ok(reply)
+    }
+
+    /// Cuts a JSON-RPC frame into its calls. Errors: the core gave no answer.
+    pub fn split(&self, text: &str) -> Result<Frame, HostError> {
+        let mut session = self.0.core.session()?;
+        session.split(text).map_err(|fault| {
+            let now = self.0.watch.wall_ms();
+            self.0.decider().note(&fault, now, "split", || json!({ "text": text }));
+            fault.into()
+        })
+    }
+
+    /// Where calls go whose caller did not wait for them: those of continuations. Must return at once. Without it they
+    /// are dropped, so that such attempts end as unknown.
+    pub fn set_call_sink(&self, sink: CallSink) {
+        *lock(&self.0.calls) = Some(sink);
     }
 
     /// The name of this instance.
     pub fn instance(&self) -> &str {
-        &self.instance
+        &self.0.instance
     }
 
     /// The operations table, as the core lists it.
     pub fn operations(&self) -> impl Iterator<Item = &Operation> {
-        self.operations.values()
+        self.0.operations.iter()
     }
 
     /// The rules, for their pure functions.
     pub fn core(&self) -> &dyn Core {
-        &*self.core
+        &*self.0.core
     }
 
     /// The store.
     pub fn store(&self) -> &dyn Store {
-        &*self.store
+        &*self.0.store
     }
 
-    /// The time for a decision now.
+    /// The time for a decision now, in milliseconds since the Unix epoch. Errors: the clock is behind, or the store does
+    /// not answer.
     pub fn now_ms(&self) -> Result<i64, HostError> {
-        Ok(self.watch.now(&*self.clock, self.store.last_time()?)?)
+        self.0.time_for_reading()
+    }
+
+    /// Takes the clock as right although a later time was committed, and records who said so.
+    ///
+    /// False where the clock is not behind. [`HostError::Misuse`] where `principal` is not an operator.
+    pub fn accept_clock(&self, principal: &Principal) -> Result<bool, HostError> {
+        self.0.accept_clock(principal)
+    }
+
+    /// Waits until no continuation is left to run, at most for `limit`; whether that is so.
+    pub fn settle(&self, limit: Duration) -> bool {
+        self.0.follow.settle(limit)
+    }
+
+    /// Ends all waiting, and drops continuations that have not begun. Calls that come later are still answered.
+    pub fn close(&self) {
+        self.0.follow.close();
+        self.0.hub.cancel_all();
     }
 
     /// What was counted so far.
     pub fn counters(&self) -> Counters {
+        let Counting { commits, requests, traps, batches, shared, conflicts, continuations } = &self.0.counters;
+        let load = |count: &AtomicU64| count.load(Relaxed);
         Counters {
-            commits: self.commits.load(Ordering::Relaxed),
-            requests: self.requests.load(Ordering::Relaxed),
-            traps: self.traps.load(Ordering::Relaxed),
+            commits: load(commits),
+            requests: load(requests),
+            traps: load(traps),
+            batches: load(batches),
+            shared: load(shared),
+            conflicts: load(conflicts),
+            continuations: load(continuations),
+        }
+    }
+}
+
+impl Inner {
+    fn decide(self: &Arc<Self>, job: Job) -> Outcome {
+        // What is not in the table is refused by the core, which needs no facts and no lock for that.
+        match self.read_only.get(&job.request.operation) {
+            Some(false) => self.write(job),
+            _ => self.read(job),
         }
     }
 
-    /// Notes that the core gave no answer to `request`.
-    fn trapped(&self, request: &Request, answers: &[crate::wit::Answer], now: i64, entropy: &str, error: &CoreError) {
-        self.traps.fetch_add(1, Ordering::Relaxed);
-        if let Some(files) = &self.replay {
-            files.write(request, answers, now, entropy, error);
+    fn decider(&self) -> Decider<'_> {
+        Decider::new(self.core.as_ref(), self.replay.as_ref(), &self.counters.traps)
+    }
+
+    /// Decides again and again, until there is an answer. The time that the first decision named counts; after it, the
+    /// core is told so.
+    fn wait(
+        self: &Arc<Self>,
+        waiting: Waiting,
+        mut request: Request,
+        finished: &[EffectLease],
+        cancel: &Cancel,
+    ) -> Result<Reply, HostError> {
+        // Whole milliseconds below 2^53; anything else only makes the wait longer or shorter.
+        let until = waiting.until as i64;
+        let mut topics = waiting.topics;
+        let mut listening = self.hub.listen(topics, cancel);
+        loop {
+            // INVARIANT: whatever is committed from here on either is seen by the decision or touches the topics.
+            listening.forget();
+            let seen = self.store.changes()?;
+            let over = self.watch.wall_ms() >= until;
+            request.cursor = over.then(|| TIMEOUT.into());
+            match self.decide(Job { request, finished: finished.to_vec() })? {
+                Done::Reply(reply) => return Ok(reply),
+                Done::Wait(..) if over => return Err(misuse("the core waits longer than it said")),
+                Done::Wait(again, back) => (topics, request) = (again.topics, back),
+            }
+            if listening.is_for(&topics) {
+                self.sleep(&listening, seen, until)?;
+            } else {
+                listening = self.hub.listen(topics, cancel);
+            }
+        }
+    }
+
+    /// Sleeps until there is a reason to decide again.
+    fn sleep(&self, listening: &wait::Listening<'_>, seen: u64, until: i64) -> Result<(), HostError> {
+        loop {
+            let left = until.saturating_sub(self.watch.wall_ms());
+            let limit = Duration::from_millis(u64::try_from(left).unwrap_or(0)).clamp(Duration::from_millis(1), POLL);
+            let alert = listening.wait(limit);
+            if alert.cancelled {
+                return Err(HostError::Cancelled);
+            }
+            if alert.touched || left <= 0 || self.store.changes()? != seen {
+                return Ok(());
+            }
+        }
+    }
+
+    fn sink(&self, calls: Vec<Effect>) {
+        let sink = lock(&self.calls).clone();
+        if let Some(sink) = sink {
+            calls.into_iter().for_each(|call| sink(call));
         }
     }
 }

@@ -1,17 +1,19 @@
 //! The time that decisions are made at: the host's clock, never behind what was committed, and never across a jump.
 
 use crate::store::StoreError;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Within this the last committed time stands in for a clock that is behind it (`clock_behind_ms_max`).
-const BEHIND_MS_MAX: i64 = 5_000;
+pub(super) const BEHIND_MS_MAX: i64 = 5_000;
 /// Further than this the wall clock must not move against the monotonic one.
 const JUMP_MS_MAX: i64 = 60_000;
+/// The greatest time that crosses the boundary.
+const TIME_MS_MAX: i64 = (1 << 53) - 1;
 
 /// Where the host reads time.
 pub trait Clock: Send + Sync {
-    /// Milliseconds since the Unix epoch.
+    /// Milliseconds since the Unix epoch; negative before it.
     fn wall_ms(&self) -> i64;
     /// Milliseconds since some start, also while the machine sleeps; never set by anybody.
     fn steady_ms(&self) -> i64;
@@ -23,12 +25,19 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn wall_ms(&self) -> i64 {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+        match SystemTime::now().duration_since(UNIX_EPOCH) {
+            Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+            Err(before) => -i64::try_from(before.duration().as_millis()).unwrap_or(i64::MAX),
+        }
     }
 
     fn steady_ms(&self) -> i64 {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        // The clock that counts sleep too: with the plain monotonic one, every sleep would look like a jump.
+        #[cfg(target_os = "linux")]
+        let clock = rustix::time::ClockId::Boottime;
+        #[cfg(not(target_os = "linux"))]
+        let clock = rustix::time::ClockId::Monotonic;
+        let time = rustix::time::clock_gettime(clock);
         time.tv_sec.saturating_mul(1_000).saturating_add(time.tv_nsec / 1_000_000)
     }
 }
@@ -55,28 +64,68 @@ pub enum ClockError {
     Store(#[from] StoreError),
 }
 
-/// Watches a clock for jumps.
+/// Watches a clock, and says at what time a decision is made (settled point 29).
 pub(super) struct Watch {
-    start: Mutex<(i64, i64)>,
+    clock: Box<dyn Clock>,
+    /// Wall minus steady at the start.
+    base_ms: i64,
+    /// The first jump that was seen; 0 while there was none.
+    moved_ms: AtomicI64,
+    /// Up to here, committed times were accepted as wrong.
+    accepted: AtomicI64,
+    /// The last time that was given out since.
+    floor: AtomicI64,
 }
 
 impl Watch {
-    pub fn new(clock: &dyn Clock) -> Self {
-        Self { start: Mutex::new((clock.wall_ms(), clock.steady_ms())) }
+    /// Starts watching.
+    pub fn new(clock: Box<dyn Clock>) -> Self {
+        let base_ms = clock.wall_ms().saturating_sub(clock.steady_ms());
+        Self { clock, base_ms, moved_ms: 0.into(), accepted: (-1).into(), floor: 0.into() }
     }
 
-    /// The time for a decision whose store was last written at `floor`.
-    pub fn now(&self, clock: &dyn Clock, floor: i64) -> Result<i64, ClockError> {
-        let (wall, steady) = (clock.wall_ms(), clock.steady_ms());
-        let (wall_start, steady_start) = *self.start.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let moved_ms = (wall - wall_start) - (steady - steady_start);
-        if moved_ms.abs() > JUMP_MS_MAX {
-            return Err(ClockError::Jumped { moved_ms });
+    /// The wall clock, unchecked: for waiting only.
+    pub fn wall_ms(&self) -> i64 {
+        self.clock.wall_ms()
+    }
+
+    /// The time for a decision that may write, to a store that was last written at `last`. A jump that was seen once
+    /// stops the writing for good.
+    pub fn for_writing(&self, last: i64) -> Result<i64, ClockError> {
+        let wall_ms = self.clock.wall_ms();
+        let moved = wall_ms.saturating_sub(self.clock.steady_ms()).saturating_sub(self.base_ms);
+        if moved.saturating_abs() > JUMP_MS_MAX {
+            let _ = self.moved_ms.compare_exchange(0, moved, Relaxed, Relaxed);
         }
-        match floor.saturating_sub(wall) {
-            ..=0 => Ok(wall),
-            behind_ms if behind_ms <= BEHIND_MS_MAX => Ok(floor),
-            behind_ms => Err(ClockError::Behind { behind_ms }),
+        match self.moved_ms.load(Relaxed) {
+            0 => self.checked(wall_ms, last),
+            moved_ms => Err(ClockError::Jumped { moved_ms }),
         }
+    }
+
+    /// The time for a decision that does not write.
+    pub fn for_reading(&self, last: i64) -> Result<i64, ClockError> {
+        self.checked(self.clock.wall_ms(), last)
+    }
+
+    fn checked(&self, wall_ms: i64, last: i64) -> Result<i64, ClockError> {
+        // What was accepted as wrong does not count; what was given out since does.
+        let accepted = self.accepted.load(Relaxed);
+        let last = if last > accepted { last } else { self.floor.load(Relaxed) };
+        let behind_ms = last.saturating_sub(wall_ms);
+        if behind_ms > BEHIND_MS_MAX || wall_ms < 0 {
+            return Err(ClockError::Behind { behind_ms });
+        }
+        let now = wall_ms.max(last).min(TIME_MS_MAX);
+        if accepted >= 0 {
+            self.floor.fetch_max(now, Relaxed);
+        }
+        Ok(now)
+    }
+
+    /// Takes the clock as right although `last` was committed; `floor` is the time from which it counts.
+    pub fn accept(&self, last: i64, floor: i64) {
+        self.floor.fetch_max(floor, Relaxed);
+        self.accepted.fetch_max(last, Relaxed);
     }
 }

@@ -1,5 +1,6 @@
-//! Records of `wit/` to records of the store, moved and not copied.
+//! Records of `wit/` to records of the store, moved and not copied; and a decision taken apart.
 
+use super::Reply;
 use crate::store;
 use crate::wit;
 
@@ -19,36 +20,45 @@ pub(super) fn answer(query: store::Query, answer: store::Answer) -> wit::Answer 
     wit::Answer { query: wit::Query { collection, index, start, end, reverse, limit }, rows: rows.collect() }
 }
 
-/// What a decision changes; its calls are not among it.
-pub(super) fn changes(decision: &mut wit::Decision, time: i64) -> store::Changes {
-    let writes = std::mem::take(&mut decision.writes).into_iter().map(|write| store::Write {
-        collection: write.collection,
-        id: write.id,
-        expected: write.expected,
-        body: write.body,
-        entries: entries(write.entries),
-    });
-    let audit = std::mem::take(&mut decision.audit)
-        .into_iter()
-        .map(|record| store::AuditRecord { body: record.body, entries: entries(record.entries) });
-    let (calls, stored) =
-        std::mem::take(&mut decision.effects).into_iter().partition(|effect| effect.kind == wit::EffectKind::Call);
-    decision.effects = calls;
-    let effects = stored.into_iter().map(|effect: wit::Effect| store::Effect {
-        kind: store::EffectKind::Repeatable,
-        name: effect.name,
-        key: effect.key,
-        body: effect.body,
-    });
-    store::Changes {
-        time,
-        writes: writes.collect(),
-        audit: audit.collect(),
-        effects: effects.collect(),
-        finished: Vec::new(),
-    }
+/// What a decision leads to.
+pub(super) struct Parts {
+    /// To be committed.
+    pub changes: store::Changes,
+    /// To be answered after the commit.
+    pub reply: Reply,
+    /// Continues the operation after the commit.
+    pub proceed: Option<String>,
 }
 
-fn entries(entries: Vec<wit::Entry>) -> Vec<store::Entry> {
-    entries.into_iter().map(|entry| store::Entry { index: entry.index, key: entry.key }).collect()
+/// Takes a decision apart. `finished` leaves the outbox with it, unless it is a refusal.
+pub(super) fn split(decision: wit::Decision, time: i64, finished: &[store::EffectLease]) -> Parts {
+    let wit::Decision { status, response, problem, writes, effects, audit, topics, proceed } = decision;
+    let (calls, stored): (Vec<_>, Vec<_>) =
+        effects.into_iter().partition(|effect| effect.kind == wit::EffectKind::Call);
+    let changes = store::Changes {
+        time,
+        writes: writes.into_iter().map(write).collect(),
+        audit: audit.into_iter().map(record).collect(),
+        effects: stored.into_iter().map(effect).collect(),
+        finished: if status == wit::Status::Refused { Vec::new() } else { finished.to_vec() },
+    };
+    Parts { changes, reply: Reply { status, body: response, problem, calls, topics }, proceed }
+}
+
+fn write(write: wit::Write) -> store::Write {
+    let wit::Write { collection, id, expected, body, entries } = write;
+    store::Write { collection, id, expected, body, entries: entries.into_iter().map(entry).collect() }
+}
+
+fn record(record: wit::AuditRecord) -> store::AuditRecord {
+    store::AuditRecord { body: record.body, entries: record.entries.into_iter().map(entry).collect() }
+}
+
+fn entry(entry: wit::Entry) -> store::Entry {
+    store::Entry { index: entry.index, key: entry.key }
+}
+
+fn effect(effect: wit::Effect) -> store::Effect {
+    let wit::Effect { kind: _, name, key, body } = effect;
+    store::Effect { kind: store::EffectKind::Repeatable, name, key, body }
 }

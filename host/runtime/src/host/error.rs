@@ -6,7 +6,7 @@ use crate::store::StoreError;
 use crate::wit;
 
 /// The host could not run an operation; it changed nothing (see [`StoreError::Broken`] for the one exception).
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum HostError {
     /// The store.
     #[error(transparent)]

@@ -9,9 +9,9 @@ impl Host {
     /// Runs the calls of a frame in order. The answer frame, if any is due, and the external calls that this process
     /// may now perform.
     pub fn frame(&self, principal: Option<&Principal>, text: &str, cancel: &Cancel) -> (Option<String>, Vec<Effect>) {
-        let frame = match self.core.session().and_then(|mut session| session.split(text)) {
+        let frame = match self.split(text) {
             Ok(frame) => frame,
-            Err(error) => return (Some(error_response("null", &error.into())), Vec::new()),
+            Err(error) => return (Some(error_response("null", &error)), Vec::new()),
         };
         let mut effects = Vec::new();
         let mut answers = Vec::new();

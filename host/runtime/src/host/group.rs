@@ -1,227 +1,155 @@
-//! Group commit: callers queue, one leads, one transaction and one fsync serve all of them.
+//! Group commit: concurrent callers share one transaction and one wait for the disk (settled point 41).
 //!
-//! The leader is one of the callers: a lone caller pays no change of threads. It takes what is waiting, at most
-//! [`BATCH_MAX`], decides each in turn (each seeing the writes of those before), commits once, hands the answers out and
-//! passes the lead on to the first who waits. A trap or a conflict concerns one request; a failed commit all of them.
+//! Whoever comes while nobody leads, leads: he begins a batch, decides his own request and those of all who have queued
+//! up meanwhile, commits once, and only then lets the answers out. Then the next in the queue leads, so that nobody
+//! works for others for longer than one batch. A caller who is alone takes no detour.
 
-use super::run::Ran;
-use super::{Host, HostError, Reply};
-use crate::wit::Request;
-use crate::{Session, pause};
-use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use super::wait::lock;
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Condvar, Mutex, PoisonError},
+};
 
-/// How many requests one commit serves.
-const BATCH_MAX: usize = 64;
-/// When an instance of the component is given up for a fresh one.
-const GROWTH_BYTES_MAX: usize = 16 * 1024 * 1024;
-
-/// Callers that wait for their turn.
-#[derive(Default)]
-pub(super) struct Group {
-    queue: Mutex<Queue>,
+/// What waits in line: jobs `J`, each to be answered with an `A`.
+pub(super) struct Group<J, A: Lost> {
+    state: Mutex<State<J, A>>,
 }
 
-#[derive(Default)]
-struct Queue {
-    waiting: VecDeque<Arc<Slot>>,
+struct State<J, A> {
+    queue: VecDeque<Arc<Ticket<J, A>>>,
     led: bool,
 }
 
-/// A request in the queue.
-struct Slot {
-    request: Request,
-    /// Nobody waits for it: the continuation of an operation that was answered.
-    detached: bool,
-    state: Mutex<State>,
-    changed: Condvar,
+/// A job in line.
+struct Ticket<J, A> {
+    place: Mutex<Place<J, A>>,
+    wake: Condvar,
 }
 
-enum State {
-    Waiting,
-    Lead,
-    Done(Result<Reply, HostError>),
+enum Place<J, A> {
+    Queued(J),
     Taken,
+    Leads(J),
+    Answered(A),
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// What a caller has to do now.
+pub(super) enum Turn<'g, J, A: Lost> {
+    /// Lead a batch, beginning with this job of his own.
+    Lead(J, Leadership<'g, J, A>),
+    /// Nothing: somebody else did it.
+    Done(A),
 }
 
-impl Slot {
-    fn new(request: Request, detached: bool) -> Arc<Self> {
-        Arc::new(Self { request, detached, state: Mutex::new(State::Waiting), changed: Condvar::new() })
+impl<J, A: Lost> Group<J, A> {
+    /// Nobody leads, nobody waits.
+    pub fn new() -> Self {
+        Self { state: Mutex::new(State { queue: VecDeque::new(), led: false }) }
     }
 
-    fn set(&self, state: State) {
-        *lock(&self.state) = state;
-        self.changed.notify_one();
-    }
-
-    /// Waits for the answer, or for the lead (`None`).
-    fn wait(&self) -> Option<Result<Reply, HostError>> {
-        let mut state = lock(&self.state);
-        loop {
-            match std::mem::replace(&mut *state, State::Taken) {
-                State::Done(answer) => return Some(answer),
-                State::Lead => return None,
-                State::Waiting => *state = State::Waiting,
-                State::Taken => {}
+    /// Enters with a job: returns when there is something to do or an answer.
+    pub fn enter(&self, job: J) -> Turn<'_, J, A> {
+        let ticket = {
+            let mut state = lock(&self.state);
+            if !state.led {
+                state.led = true;
+                return Turn::Lead(job, Leadership::of(self));
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-}
-
-impl Group {
-    /// Queues a request; whether its caller leads.
-    fn enter(&self, slot: &Arc<Slot>) -> bool {
-        let mut queue = lock(&self.queue);
-        queue.waiting.push_back(Arc::clone(slot));
-        !std::mem::replace(&mut queue.led, true)
-    }
-
-    fn take(&self) -> Vec<Arc<Slot>> {
-        let mut queue = lock(&self.queue);
-        let count = queue.waiting.len().min(BATCH_MAX);
-        queue.waiting.drain(..count).collect()
-    }
-
-    /// Passes the lead to the first caller who waits. Continuations cannot lead: the present leader runs them.
-    fn pass(&self) -> bool {
-        let mut queue = lock(&self.queue);
-        if let Some(next) = queue.waiting.iter().find(|slot| !slot.detached) {
-            next.set(State::Lead);
-            return true;
-        }
-        queue.led = !queue.waiting.is_empty();
-        !queue.led
-    }
-}
-
-impl Host {
-    /// Runs a writing operation; answers when it is durable.
-    pub(super) fn write(&self, request: Request) -> Result<Reply, HostError> {
-        let slot = Slot::new(request, false);
-        if self.group.enter(&slot) {
-            self.lead();
-        }
-        loop {
-            match slot.wait() {
-                Some(answer) => return answer,
-                None => self.lead(),
-            }
-        }
-    }
-
-    /// Serves one batch, and further ones while only continuations wait.
-    fn lead(&self) {
-        loop {
-            let slots = self.group.take();
-            let guard = Lead { group: &self.group, slots: &slots };
-            self.serve(&slots);
-            std::mem::forget(guard);
-            if self.group.pass() {
-                return;
-            }
-        }
-    }
-
-    /// Decides, commits, answers.
-    fn serve(&self, slots: &[Arc<Slot>]) {
-        let (answers, committed) = self.batch(slots);
-        let mut touched = Vec::new();
-        for (slot, answer) in slots.iter().zip(answers) {
-            let answer = match (&committed, answer) {
-                (Err(error), Ok(_)) => Err(error.clone()),
-                (_, answer) => answer,
-            };
-            match answer {
-                Ok(ran) => {
-                    touched.extend(ran.topics);
-                    self.proceed(slot, ran.proceed);
-                    if slot.detached { self.sink(ran.reply.calls) } else { slot.set(State::Done(Ok(ran.reply))) }
-                }
-                Err(error) => slot.set(State::Done(Err(error))),
-            }
-        }
-        if !touched.is_empty() {
-            self.topics.touch(touched);
-        }
-    }
-
-    /// Queues the continuation of an operation.
-    fn proceed(&self, slot: &Slot, cursor: Option<String>) {
-        if cursor.is_some() {
-            let request = Request { cursor, ..slot.request.clone() };
-            lock(&self.group.queue).waiting.push_back(Slot::new(request, true));
-        }
-    }
-
-    /// One transaction. The second part says whether it is durable; without it, no answer of the first part counts.
-    fn batch(&self, slots: &[Arc<Slot>]) -> (Vec<Result<Ran, HostError>>, Result<(), HostError>) {
-        let mut batch = match self.store.begin() {
-            Ok(batch) => batch,
-            Err(error) => return (slots.iter().map(|_| Err(error.clone().into())).collect(), Ok(())),
+            let ticket = Arc::new(Ticket { place: Mutex::new(Place::Queued(job)), wake: Condvar::new() });
+            state.queue.push_back(Arc::clone(&ticket));
+            ticket
         };
-        let mut session: Option<Box<dyn Session + '_>> = None;
-        let mut answers = Vec::with_capacity(slots.len());
-        for slot in slots {
-            let answer = self.in_session(&mut session, |host, session| host.run(session, &mut *batch, &slot.request));
-            answers.push(answer);
+        let mut place = lock(&ticket.place);
+        loop {
+            match std::mem::replace(&mut *place, Place::Taken) {
+                Place::Answered(answer) => return Turn::Done(answer),
+                Place::Leads(job) => return Turn::Lead(job, Leadership::of(self)),
+                waiting => *place = waiting,
+            }
+            place = ticket.wake.wait(place).unwrap_or_else(PoisonError::into_inner);
         }
-        if !answers.iter().any(|answer| answer.as_ref().is_ok_and(|ran| ran.wrote)) {
-            return (answers, Ok(()));
-        }
-        pause::point("before-commit");
-        let committed = batch.commit().map_err(HostError::from);
-        if committed.is_ok() {
-            self.commits.fetch_add(1, Ordering::Relaxed);
-        }
-        pause::point("after-commit");
-        (answers, committed)
     }
 
-    /// Runs in the batch's instance; makes one where there is none, and drops it when it is unusable or has grown.
-    fn in_session<'s>(
-        &'s self,
-        session: &mut Option<Box<dyn Session + 's>>,
-        run: impl FnOnce(&Self, &mut dyn Session) -> Result<Ran, HostError>,
-    ) -> Result<Ran, HostError> {
-        let mut current = match session.take() {
-            Some(current) => current,
-            None => self.core.session()?,
+    /// How many are in line.
+    #[cfg(test)]
+    pub fn waiting(&self) -> usize {
+        lock(&self.state).queue.len()
+    }
+}
+
+impl<J, A> Ticket<J, A> {
+    fn put(&self, place: Place<J, A>) {
+        *lock(&self.place) = place;
+        self.wake.notify_one();
+    }
+
+    fn take(&self) -> Option<J> {
+        match std::mem::replace(&mut *lock(&self.place), Place::Taken) {
+            Place::Queued(job) => Some(job),
+            _ => None,
+        }
+    }
+}
+
+/// Answers that a group can make up where the leader is lost.
+pub(super) trait Lost {
+    /// The leader is lost; it is unknown how far he came.
+    fn lost() -> Self;
+}
+
+/// The right to work for the group, and the duty to answer all whose jobs were taken. Dropped without
+/// [`Leadership::finish`] (a panic), it tells them that the leader is lost.
+pub(super) struct Leadership<'g, J, A: Lost> {
+    group: &'g Group<J, A>,
+    taken: Vec<Arc<Ticket<J, A>>>,
+    leads: bool,
+}
+
+impl<'g, J, A: Lost> Leadership<'g, J, A> {
+    fn of(group: &'g Group<J, A>) -> Self {
+        Self { group, taken: Vec::new(), leads: true }
+    }
+
+    /// The next job in line, if there is one.
+    pub fn next(&mut self) -> Option<J> {
+        let ticket = lock(&self.group.state).queue.pop_front()?;
+        let job = ticket.take();
+        self.taken.push(ticket);
+        job
+    }
+
+    /// Hands the lead over, then gives `answers` to those whose jobs were taken, in the order of [`Leadership::next`].
+    pub fn finish(mut self, answers: impl Iterator<Item = A>) {
+        // The new leader is at work already while the others wake up.
+        self.hand_over();
+        for (ticket, answer) in self.taken.drain(..).zip(answers) {
+            ticket.put(Place::Answered(answer));
+        }
+    }
+
+    fn hand_over(&mut self) {
+        if !std::mem::take(&mut self.leads) {
+            return;
+        }
+        let next = {
+            let mut state = lock(&self.group.state);
+            let next = state.queue.pop_front();
+            state.led = next.is_some();
+            next
         };
-        let answer = run(self, &mut *current);
-        let spent = matches!(answer, Err(HostError::Core(_))) || current.grown_bytes() > GROWTH_BYTES_MAX;
-        if !spent {
-            *session = Some(current);
+        if let Some(ticket) = next
+            && let Some(job) = ticket.take()
+        {
+            ticket.put(Place::Leads(job));
         }
-        answer
     }
 }
 
-/// If the leader panics, those whom it served learn of it, and somebody else leads.
-struct Lead<'a> {
-    group: &'a Group,
-    slots: &'a [Arc<Slot>],
-}
-
-impl Drop for Lead<'_> {
+impl<J, A: Lost> Drop for Leadership<'_, J, A> {
     fn drop(&mut self) {
-        let lost = crate::CoreError::Trap { function: "decide", detail: "the leader of the batch panicked".into() };
-        for slot in self.slots {
-            let mut state = lock(&slot.state);
-            if matches!(*state, State::Waiting | State::Lead) {
-                *state = State::Done(Err(lost.clone().into()));
-                slot.changed.notify_one();
-            }
-        }
-        let mut queue = lock(&self.group.queue);
-        match queue.waiting.iter().find(|slot| !slot.detached) {
-            Some(next) => next.set(State::Lead),
-            None => queue.led = false,
+        self.hand_over();
+        for ticket in self.taken.drain(..) {
+            ticket.put(Place::Answered(A::lost()));
         }
     }
 }

@@ -1,78 +1,106 @@
-//! The loop over the real component and the store in memory.
+mod fake;
+mod fault;
+mod real;
+mod time;
+mod together;
+mod waiting;
 
-use super::{Cancel, Host};
+use super::*;
 use crate::store::MemoryStore;
-use crate::wit::{Principal, PrincipalKind, Status};
-use crate::{WasmCore, engine};
-use std::sync::{Arc, Barrier};
+use fake::{Fake, Watched};
 
-fn host() -> Host {
-    let options = engine::Options { cache: crate::tests_cache(), ..engine::Options::default() };
-    let core = WasmCore::with(options).expect("the component loads");
-    Host::builder(Arc::new(core), Arc::new(MemoryStore::new())).build().expect("a host")
+fn host(store: Arc<dyn Store>) -> Host {
+    Host::builder(Arc::new(Fake::default()), store).build().unwrap()
 }
 
-fn user(id: &str) -> Principal {
-    Principal {
-        tenant: "default".into(),
-        kind: PrincipalKind::User,
-        id: id.into(),
-        incarnation: None,
-        owner: None,
-        worker: None,
-        authentication: "authn_test0".into(),
-    }
+fn memory() -> Host {
+    host(Arc::new(MemoryStore::new()))
 }
 
-fn register(number: usize) -> String {
-    format!(
-        r#"{{"task":{{"taskId":"task-{number}","incarnationId":"inc_task{number:04}","harness":"test"}},"idempotencyKey":"idem_register{number:04}"}}"#
-    )
+fn body(host: &Host, method: &str, params: &str) -> String {
+    host.call(None, method, params).unwrap().body
 }
 
 #[test]
-fn a_registered_task_is_read_back() {
-    let host = host();
-    let alice = user("alice");
-    let reply = host.call(Some(&alice), "tasks.register", &register(1)).expect("an answer");
-    assert_eq!(reply.status, Status::Accepted, "{}", reply.body);
-    let again = host.call(Some(&alice), "tasks.register", &register(1)).expect("an answer");
-    assert_eq!(again.status, Status::Replayed, "{}", again.body);
-    let get = r#"{"task":{"taskId":"task-1","incarnationId":"inc_task0001"}}"#;
-    let read = host.call(Some(&alice), "tasks.get", get).expect("an answer");
-    assert!(read.body.contains("task-1"), "{}", read.body);
-    let foreign = host.call(Some(&user("bob")), "tasks.get", get).expect("an answer");
-    assert_eq!(foreign.status, Status::Refused);
-    assert_eq!(host.counters().commits, 1, "a replay and a read commit nothing");
+fn an_operation_is_decided_from_facts_and_committed() {
+    let host = memory();
+    assert_eq!(body(&host, "add", "a"), "1");
+    assert_eq!(body(&host, "add", "a"), "2");
+    assert_eq!(body(&host, "get", "a"), "2");
+    assert_eq!(body(&host, "get", "b"), "0");
+    let stats = host.counters();
+    assert_eq!((stats.batches, stats.shared, stats.commits), (2, 2, 2), "reading takes no transaction");
 }
 
 #[test]
-fn many_callers_share_commits_and_all_are_answered() {
-    const CALLERS: usize = 64;
-    let (host, start) = (Arc::new(host()), Arc::new(Barrier::new(CALLERS)));
-    let callers: Vec<_> = (0..CALLERS)
-        .map(|number| {
-            let (host, start) = (Arc::clone(&host), Arc::clone(&start));
-            std::thread::spawn(move || {
-                start.wait();
-                host.call(Some(&user("alice")), "tasks.register", &register(number)).expect("an answer").status
-            })
-        })
-        .collect();
-    for caller in callers {
-        assert_eq!(caller.join().expect("no panic"), Status::Accepted);
-    }
-    assert!(host.counters().commits <= CALLERS as u64);
+fn a_refusal_is_a_reply_and_writes_nothing() {
+    let host = memory();
+    let reply = host.call(None, "refuse", "").unwrap();
+    assert_eq!((reply.status, reply.body.as_str()), (Status::Refused, "{\"no\":1}"));
+    assert_eq!(host.counters().commits, 0);
 }
 
 #[test]
-fn frames_are_answered_as_json_rpc_says() {
-    let host = host();
-    let alice = user("alice");
-    let ask = |text: &str| host.frame(Some(&alice), text, &Cancel::default()).0;
-    assert!(ask("{").expect("an answer").contains("-32700"));
-    assert!(ask(r#"{"jsonrpc":"2.0","id":1,"method":"no.such"}"#).expect("an answer").contains("-32601"));
-    assert_eq!(ask(r#"{"jsonrpc":"2.0","method":"tasks.get","params":{}}"#), None, "a notification has no answer");
-    let batch = ask(r#"[{"jsonrpc":"2.0","id":"a","method":"x"},{"jsonrpc":"2.0","method":"y"}]"#).expect("an answer");
-    assert!(batch.starts_with('[') && batch.ends_with(']') && batch.contains("\"id\":\"a\""), "{batch}");
+fn what_the_table_does_not_know_takes_no_lock() {
+    let host = memory();
+    let error = host.call(None, "unknown", "").unwrap_err();
+    assert!(matches!(error, HostError::Misuse(_)));
+    assert_eq!(host.counters().batches, 0);
+}
+
+#[test]
+fn an_operation_that_reads_only_may_not_write_without_a_transaction() {
+    let host = memory();
+    assert_eq!(body(&host, "sneak", "a"), "1");
+    assert_eq!(host.counters().commits, 1);
+}
+
+#[test]
+fn facts_of_two_moments_are_read_again() {
+    let store = Arc::new(Watched::new(MemoryStore::new()));
+    let host = host(Arc::clone(&store) as Arc<dyn Store>);
+    let other = host.clone();
+    let ran = std::sync::atomic::AtomicBool::new(false);
+    // Between the two rounds of the first try, somebody commits.
+    store.before_read(move |reads| {
+        if reads == 2 && !ran.swap(true, std::sync::atomic::Ordering::SeqCst) {
+            body(&other, "add", "a");
+        }
+    });
+    assert_eq!(body(&host, "both", "a b"), "1 0");
+}
+
+#[test]
+fn calls_come_back_once_and_repeatable_effects_are_stored() {
+    let store = Arc::new(MemoryStore::new());
+    let host = host(Arc::clone(&store) as Arc<dyn Store>);
+    let reply = host.call(None, "effects", "x").unwrap();
+    assert_eq!(reply.calls.len(), 1);
+    assert_eq!(reply.calls[0].name, "do");
+    let leased = store.lease_effects(host.now_ms().unwrap() + 1, 1000, 10).unwrap();
+    assert_eq!(leased.len(), 1);
+    assert_eq!(leased[0].effect.name, "wake");
+    let finished = [leased[0].lease];
+    let run = |method| Invocation { operation: method, params: "x", finished: &finished, ..Invocation::default() };
+    host.run(run("refuse"), &Cancel::default()).unwrap();
+    assert!(store.next_effect_due().unwrap().is_some(), "a refusal finishes nothing");
+    host.run(run("add"), &Cancel::default()).unwrap();
+    assert_eq!(store.next_effect_due().unwrap(), None);
+}
+
+#[test]
+fn frames_are_answered_in_order() {
+    let host = memory();
+    let ask = |text| host.frame(None, text, &Cancel::default());
+    assert_eq!(ask("1 add a").0.unwrap(), "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":1}");
+    assert_eq!(ask("- add a").0, None, "a notification");
+    let (batch, calls) = ask("1 get a;- add a;\"x\" refuse a;! ready;3 trap a;4 effects e");
+    let answers: serde_json::Value = serde_json::from_str(&batch.unwrap()).unwrap();
+    assert_eq!(answers[0], json!({ "jsonrpc": "2.0", "id": 1, "result": 2 }));
+    assert_eq!(answers[1], json!({ "jsonrpc": "2.0", "id": "x", "error": { "no": 1 } }));
+    assert_eq!(answers[2], "ready");
+    assert_eq!(answers[3]["error"]["data"]["code"], "core-trap");
+    assert_eq!(answers[3]["error"]["message"], "threadmesh_internal_error");
+    assert_eq!(answers[4]["id"], 4);
+    assert_eq!(calls.len(), 1);
 }

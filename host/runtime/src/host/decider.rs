@@ -1,0 +1,147 @@
+//! One operation after the other, decided: asks the core, and brings the facts that it needs.
+//!
+//! Not here: what becomes of the decision.
+
+use super::{HostError, convert, replay::ReplayFiles};
+use crate::{
+    Core, CoreError, Session, driver,
+    store::{self, Batch, Store, StoreError},
+    wit::{Answer, Decision, Error, ErrorCode, Query, Request, Step, StepKind, Waiting},
+};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// How often one operation may ask for facts; `rounds_max` of `spec/limits.json`.
+pub(super) const ROUNDS_MAX: usize = 3;
+/// How many calls one session answers before it is replaced.
+const CALLS_MAX: u32 = 64;
+/// By how much the memory of a session may grow before it is replaced.
+const GROWN_BYTES_MAX: usize = 16 << 20;
+
+/// How a decision ended.
+pub(super) enum Decided {
+    /// To be committed and answered.
+    Ready(Decision),
+    /// Nothing to answer yet.
+    Wait(Waiting),
+}
+
+/// Why there is no decision.
+pub(super) enum Fault {
+    /// It concerns this operation only.
+    Here(HostError),
+    /// The store gave no facts.
+    Store(StoreError),
+}
+
+impl<E: Into<HostError>> From<E> for Fault {
+    fn from(error: E) -> Self {
+        Self::Here(error.into())
+    }
+}
+
+/// Where facts come from.
+pub(super) enum Facts<'r> {
+    /// From an open batch, in which nothing moves between two rounds.
+    Batch(&'r mut dyn Batch),
+    /// From snapshots: every round reads all facts anew, so that the decision saw one state and no mixture.
+    Snapshots(&'r dyn Store),
+}
+
+impl Facts<'_> {
+    /// Answers `queries`, and those in `answers` again where that is needed.
+    fn read(&mut self, queries: Vec<Query>, answers: &mut Vec<Answer>) -> Result<(), Fault> {
+        let mut asked: Vec<store::Query> = Vec::with_capacity(answers.len() + queries.len());
+        if let Self::Snapshots(_) = self {
+            asked.extend(answers.drain(..).map(|answer| convert::query(answer.query)));
+        }
+        asked.extend(queries.into_iter().map(convert::query));
+        let found = match self {
+            Self::Batch(batch) => batch.read(&asked),
+            Self::Snapshots(store) => store.read(&asked),
+        };
+        let found = found.map_err(Fault::Store)?;
+        if found.len() != asked.len() {
+            return Err(misuse("the store answered another number of queries").into());
+        }
+        answers.extend(asked.into_iter().zip(found).map(|(query, answer)| convert::answer(query, answer)));
+        Ok(())
+    }
+}
+
+/// A session that is replaced as often as it must be.
+pub(super) struct Decider<'h> {
+    core: &'h dyn Core,
+    replay: Option<&'h ReplayFiles>,
+    traps: &'h AtomicU64,
+    session: Option<Box<dyn Session + 'h>>,
+    calls: u32,
+}
+
+impl<'h> Decider<'h> {
+    /// Makes a session when the first one is needed.
+    pub fn new(core: &'h dyn Core, replay: Option<&'h ReplayFiles>, traps: &'h AtomicU64) -> Self {
+        Self { core, replay, traps, session: None, calls: 0 }
+    }
+
+    /// Decides `request` at `now` with `facts`.
+    pub fn decide(
+        &mut self,
+        request: &Request,
+        now: i64,
+        entropy: &str,
+        mut facts: Facts<'_>,
+    ) -> Result<Decided, Fault> {
+        let mut answers = Vec::new();
+        for _ in 0..=ROUNDS_MAX {
+            let step = self.step(request, &answers, now, entropy)?;
+            match (step.kind, step.decision, step.waiting) {
+                (StepKind::Needs, None, None) => facts.read(step.queries, &mut answers)?,
+                (StepKind::Ready, Some(decision), None) => return Ok(Decided::Ready(decision)),
+                (StepKind::Wait, None, Some(waiting)) => return Ok(Decided::Wait(waiting)),
+                _ => return Err(misuse("the core's step has the wrong shape").into()),
+            }
+        }
+        Err(HostError::Rounds { limit: ROUNDS_MAX }.into())
+    }
+
+    /// One step. After a fault the session is gone, and what it was asked goes into a replay file.
+    fn step(&mut self, request: &Request, answers: &[Answer], now: i64, entropy: &str) -> Result<Step, HostError> {
+        // Exact: the clock gives no greater time than a double holds.
+        let time = now as f64;
+        match self.session()?.decide(request, answers, time, entropy) {
+            Ok(Ok(step)) => Ok(step),
+            Ok(Err(error)) => Err(HostError::Misuse(error)),
+            Err(fault) => {
+                self.session = None;
+                self.note(&fault, now, "decide", || driver::decide_args(request, answers, time, entropy));
+                Err(fault.into())
+            }
+        }
+    }
+
+    /// Counts a fault and writes its replay file.
+    pub fn note(&self, fault: &CoreError, now: i64, function: &str, args: impl Fn() -> serde_json::Value) {
+        self.traps.fetch_add(1, Relaxed);
+        if let Some(files) = self.replay {
+            files.write(function, args(), fault, now);
+        }
+    }
+
+    fn session(&mut self) -> Result<&mut (dyn Session + 'h), HostError> {
+        let spent = |session: &dyn Session| self.calls >= CALLS_MAX || session.grown_bytes() > GROWN_BYTES_MAX;
+        if self.session.as_deref().is_none_or(spent) {
+            // The old one goes first: two at a time are never needed.
+            self.session = None;
+            self.session = Some(self.core.session()?);
+            self.calls = 0;
+        }
+        self.calls += 1;
+        self.session.as_deref_mut().ok_or_else(|| misuse("there is no session"))
+    }
+}
+
+/// This host, or the core, broke the contract between them.
+pub(super) fn misuse(detail: impl Into<String>) -> HostError {
+    let (code, pointer) = (ErrorCode::HostMisuse, String::new());
+    HostError::Misuse(Error { code, pointer, detail: detail.into() })
+}

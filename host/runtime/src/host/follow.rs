@@ -1,0 +1,99 @@
+//! Continuations: what a decision left to do, page after page, also when its caller is long gone.
+//!
+//! A continuation takes its turn among the other writers like any request. Whatever is left when the process ends is
+//! found again by the core's own sweeps.
+
+use super::{Done, HostError, Inner, Job, wait::lock};
+use crate::wit::Request;
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Condvar, Mutex, PoisonError, atomic::Ordering::Relaxed},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How often a continuation is tried where the store is busy.
+const TRIES_MAX: u32 = 5;
+/// The first pause before it is tried again; each further one is twice as long.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What is left to do.
+#[derive(Default)]
+pub(super) struct Follow {
+    state: Mutex<State>,
+    idle: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Request>,
+    running: bool,
+    closed: bool,
+}
+
+impl Inner {
+    /// Runs `request` on from `cursor`, soon and on another thread.
+    pub(super) fn follow_up(self: &Arc<Self>, request: Request, cursor: String) {
+        let mut state = lock(&self.follow.state);
+        if state.closed {
+            return;
+        }
+        state.queue.push_back(Request { cursor: Some(cursor), ..request });
+        if !state.running {
+            let inner = Arc::clone(self);
+            let thread = thread::Builder::new().name("threadmesh-follow".into());
+            // Without a thread it stays in line until the next one comes.
+            state.running = thread.spawn(move || inner.run_queue()).is_ok();
+        }
+    }
+
+    fn run_queue(self: &Arc<Self>) {
+        while let Some(request) = self.follow.next() {
+            self.counters.continuations.fetch_add(1, Relaxed);
+            self.run_page(request);
+        }
+    }
+
+    /// One page; the next one is in line when this returns.
+    fn run_page(self: &Arc<Self>, request: Request) {
+        let mut pause = PAUSE;
+        for _ in 0..TRIES_MAX {
+            match self.write(Job { request: request.clone(), finished: Vec::new() }) {
+                Ok(Done::Reply(reply)) => return self.sink(reply.calls),
+                Err(HostError::Store(_) | HostError::Conflict { .. }) => thread::sleep(pause),
+                Ok(Done::Wait(..)) | Err(_) => return,
+            }
+            pause *= 2;
+        }
+    }
+}
+
+impl Follow {
+    fn next(&self) -> Option<Request> {
+        let mut state = lock(&self.state);
+        let next = state.queue.pop_front().filter(|_| !state.closed);
+        if next.is_none() {
+            state.running = false;
+            self.idle.notify_all();
+        }
+        next
+    }
+
+    /// Takes no more, and drops what is in line.
+    pub fn close(&self) {
+        let mut state = lock(&self.state);
+        state.closed = true;
+        state.queue.clear();
+    }
+
+    /// Waits until nothing is left to do, at most for `limit`; whether that is so.
+    pub fn settle(&self, limit: Duration) -> bool {
+        let end = Instant::now() + limit;
+        let mut state = lock(&self.state);
+        while state.running {
+            let Some(left) = end.checked_duration_since(Instant::now()) else { return false };
+            state = self.idle.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+}

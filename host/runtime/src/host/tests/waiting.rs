@@ -1,0 +1,71 @@
+//! Waiting calls.
+
+use super::*;
+use std::{thread, time::Instant};
+
+/// A call that waits on its own thread, until it really sleeps.
+fn waits(host: &Host, cancel: &Cancel) -> thread::JoinHandle<(Result<Reply, HostError>, Instant)> {
+    let (asleep, cancel) = (host.clone(), cancel.clone());
+    let invocation = || Invocation { operation: "until-one", params: "a", ..Invocation::default() };
+    let thread = thread::spawn(move || (asleep.run(invocation(), &cancel), Instant::now()));
+    while !host.0.hub.is_listening() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    thread::sleep(Duration::from_millis(20));
+    thread
+}
+
+#[test]
+fn a_commit_wakes_who_waits_for_its_topic() {
+    let host = memory();
+    let waiting = waits(&host, &Cancel::default());
+    body(&host, "add", "b");
+    let touched = Instant::now();
+    body(&host, "add", "a");
+    let (reply, woken) = waiting.join().unwrap();
+    assert_eq!(reply.unwrap().body, "1");
+    assert!(woken - touched < Duration::from_millis(45), "at once, not at the next look: {:?}", woken - touched);
+    assert!(!host.0.hub.is_listening());
+}
+
+#[test]
+fn commits_of_others_are_seen_soon() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let (host, other) = (host(Arc::clone(&store)), host(store));
+    let waiting = waits(&host, &Cancel::default());
+    let touched = Instant::now();
+    body(&other, "add", "a");
+    let (reply, woken) = waiting.join().unwrap();
+    assert_eq!(reply.unwrap().body, "1");
+    assert!(woken - touched < Duration::from_millis(500));
+}
+
+#[test]
+fn what_is_there_already_needs_no_waiting() {
+    let host = memory();
+    body(&host, "add", "a");
+    assert_eq!(body(&host, "until-one", "a"), "1");
+}
+
+#[test]
+fn the_end_of_the_wait_is_decided_by_the_core() {
+    let host = memory();
+    let start = Instant::now();
+    assert_eq!(body(&host, "until-soon", "120"), "late");
+    assert!(start.elapsed() >= Duration::from_millis(115));
+}
+
+#[test]
+fn waiting_can_be_cancelled() {
+    let host = memory();
+    let cancel = Cancel::default();
+    let waiting = waits(&host, &cancel);
+    cancel.cancel();
+    assert_eq!(waiting.join().unwrap().0, Err(HostError::Cancelled));
+    let again = host.run(Invocation { operation: "until-one", params: "a", ..Invocation::default() }, &cancel);
+    assert_eq!(again, Err(HostError::Cancelled), "later calls too");
+    let waiting = waits(&host, &Cancel::default());
+    host.close();
+    assert_eq!(waiting.join().unwrap().0, Err(HostError::Cancelled));
+    assert_eq!(body(&host, "add", "a"), "1", "other calls are still answered");
+}
