@@ -30,7 +30,12 @@ impl Local {
             let detail = format!("the token is not in {}", tokens.display());
             Failure::unusable("token-unusable", detail, "make one with `threadmesh token create`")
         })?;
-        Ok(Local { opened: Opened::open(opening)?, entry })
+        let opened = Opened::open(opening)?;
+        if opening.profiles.is_some() {
+            // Only a declared profile is one that an operation can begin a call of.
+            opened.dispatch(|_| {})?;
+        }
+        Ok(Local { opened, entry })
     }
 }
 

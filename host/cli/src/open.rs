@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::{core, database, time};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use threadmesh_adapters::carrier::CarrierCommand;
@@ -29,8 +29,8 @@ pub struct Opening<'a> {
     pub allow_network_fs: bool,
     /// Keep texts in replay files as they are.
     pub keep_content: bool,
-    /// A clock that stands still, for tests.
-    pub test_clock: Option<u64>,
+    /// A clock that a test sets: [`TestClock`].
+    pub test_clock: Option<&'a Path>,
 }
 
 impl<'a> Opening<'a> {
@@ -66,8 +66,8 @@ impl Opened {
         if let Ok(files) = replays {
             builder = builder.replay_files(files);
         }
-        if let Some(ms) = opening.test_clock {
-            builder = builder.clock(Fixed(i64::try_from(ms).unwrap_or(i64::MAX)));
+        if let Some(file) = opening.test_clock {
+            builder = builder.clock(TestClock(file.to_owned()));
         }
         let host = Arc::new(builder.build().map_err(|error| {
             Failure::unusable("database-unusable", error, "`threadmesh doctor --db FILE` says more")
@@ -89,8 +89,11 @@ impl Opened {
     }
 
     /// Starts the dispatcher: declares the profiles, performs what commits return from now on, and asks about attempts
-    /// that nobody knows the outcome of. `note` gets what is worth a line in a log.
+    /// that nobody knows the outcome of. `note` gets what is worth a line in a log. Starts one, however often it is called.
     pub fn dispatch(&self, note: impl Fn(&Note) + Send + Sync + 'static) -> Result<(), Failure> {
+        if self.dispatcher.get().is_some() {
+            return Ok(());
+        }
         let caller = Arc::new(AsHost { host: Arc::clone(&self.host), core: Arc::clone(&self.core) });
         let config = Config { note: Arc::new(note), ..Config::new(self.host.instance()) };
         let dispatcher = Dispatcher::start(caller, self.profiles.clone(), config).map_err(|error| {
@@ -104,14 +107,17 @@ impl Opened {
         Ok(())
     }
 
-    /// Performs `calls` and waits for them, at most until `patience` is over. For a process with one operation.
+    /// Performs `calls` and waits for them, at most until `patience` is over. For a process with one operation. Where the
+    /// profile of a call is not given to this process, it is recorded that the call was not made.
     pub fn perform_now(&self, calls: Vec<Effect>, patience: Duration) -> Result<bool, Failure> {
         if calls.is_empty() {
             return Ok(true);
         }
         self.dispatch(|_| {})?;
-        calls.into_iter().for_each(self.performer());
-        Ok(self.end(patience))
+        let perform = self.perform();
+        calls.into_iter().for_each(|effect| perform(effect));
+        // Not `end`: that would call off what has not begun.
+        Ok(self.dispatcher.get().is_none_or(|dispatcher| dispatcher.drain(patience)))
     }
 
     /// Stops the dispatcher; whether everything in hand is on record.
@@ -128,11 +134,6 @@ impl Opened {
     fn perform(&self) -> Perform {
         let dispatcher = Arc::clone(&self.dispatcher);
         Arc::new(move |effect| perform(&dispatcher, effect))
-    }
-
-    fn performer(&self) -> impl Fn(Effect) + use<> {
-        let perform = self.perform();
-        move |effect| perform(effect)
     }
 }
 
@@ -220,15 +221,17 @@ fn refusal(error: &str) -> Refusal {
     Refusal { code: text("code"), detail: text("detail"), retryable: data["retryable"] == true }
 }
 
-/// A clock that stands still.
-struct Fixed(i64);
+/// A clock that shows the milliseconds since the Unix epoch that stand in a file, so that a test can set it while a
+/// server runs. Without a number in the file it shows 0, at which nothing is written.
+struct TestClock(PathBuf);
 
-impl Clock for Fixed {
+impl Clock for TestClock {
     fn wall_ms(&self) -> i64 {
-        self.0
+        std::fs::read_to_string(&self.0).ok().and_then(|text| text.trim().parse().ok()).unwrap_or_default()
     }
 
+    /// The two never drift apart: setting this clock is no jump.
     fn steady_ms(&self) -> i64 {
-        0
+        self.wall_ms()
     }
 }

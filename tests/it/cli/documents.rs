@@ -209,3 +209,15 @@ fn an_open_cache_folder_is_not_used() {
     assert_eq!(cache_finding["level"], "note", "{report}");
     assert_eq!(output.status.code(), Some(0));
 }
+
+#[test]
+fn replay_runs_the_arguments_of_a_failed_call_again() {
+    let rig = Rig::new();
+    rig.write("trap.json", json!({"function": "digest", "args": {"text": "null"}, "error": "trap"}).to_string());
+    let (code, values) = rig.json(&["replay", "trap.json"]);
+    assert_eq!((code, &values[0]["function"]), (0, &json!("digest")), "{values:?}");
+    assert!(values[0]["answer"]["ok"].as_str().expect("a digest").starts_with("sha256:74234e98"));
+    rig.write("other.json", "{}");
+    assert_eq!(rig.run(&["replay", "other.json"]).code, 2);
+    assert_eq!(rig.run(&["replay", "missing.json"]).code, 2);
+}

@@ -195,3 +195,25 @@ fn doctor_finds_a_sound_database_and_its_server() {
     fs::set_permissions(world.rig.path("mesh.db"), fs::Permissions::from_mode(0o644)).expect("a mode");
     assert_eq!(world.rig.json(&["doctor", "--db", "mesh.db"]).0, 1, "it works, but others can read it");
 }
+
+#[test]
+fn a_server_that_stands_in_the_past_writes_nothing() {
+    let world = World::new();
+    world.rig.write("clock", "1700000000000");
+    let mut server = StdioServer::start(&world.rig, &["--db", "mesh.db", "--as", "alice", "--test-clock", "clock"]);
+    let task = json!({"taskId": "late-1", "incarnationId": "inc_late_0001", "harness": "test"});
+    let params = json!({"task": task, "idempotencyKey": "idem_late_0001"});
+    let register = json!({"jsonrpc": "2.0", "id": 1, "method": "tasks.register", "params": params}).to_string();
+    server.send(register.as_bytes());
+    let refused = server.answer();
+    assert_eq!(
+        (&refused["error"]["code"], &refused["error"]["data"]["code"]),
+        (&json!(-32015), &json!("clock-behind"))
+    );
+    server.finish();
+    let (_, values) = world.at(
+        "alice",
+        &["call", "tasks.get", &json!({"task": {"taskId": "late-1", "incarnationId": "inc_late_0001"}}).to_string()],
+    );
+    assert_eq!(values[0]["error"]["code"], "not-visible", "nothing was written");
+}

@@ -60,9 +60,9 @@ pub struct Arguments {
     /// Keep the texts in replay files (FILE.replay) as they are, for a defect that cannot be found without them
     #[arg(long)]
     keep_content: bool,
-    /// A clock that stands still (for tests only)
-    #[arg(long, value_name = "MS", hide = true)]
-    test_clock: Option<u64>,
+    /// A file with the time in milliseconds since the Unix epoch (for tests only)
+    #[arg(long, value_name = "FILE", hide = true)]
+    test_clock: Option<PathBuf>,
 }
 
 /// Runs it.
@@ -76,7 +76,7 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
         profiles: arguments.profiles.as_deref(),
         allow_network_fs: arguments.allow_network_fs,
         keep_content: arguments.keep_content,
-        test_clock: arguments.test_clock,
+        test_clock: arguments.test_clock.as_deref(),
     })?;
     // The place is taken before anything is done for the database: a second server is refused first.
     let place = if arguments.stdio { None } else { Some(place(arguments)?) };

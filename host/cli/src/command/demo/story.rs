@@ -230,7 +230,6 @@ fn crash(stage: &mut Stage, teller: &mut Teller) -> Result<String, Failure> {
     let id = submission["submissionId"].as_str().unwrap_or_default().to_owned();
     until("the effect", || Ok(!target::lines(&ledger).is_empty()))?;
     stage.kill();
-    let _ = std::fs::remove_file(&hold);
     let lines = [
         "The builder accepts. The record says \"outcome unknown\" before the call is made; then the call is made."
             .to_owned(),
@@ -260,6 +259,7 @@ fn recover(stage: &mut Stage, teller: &mut Teller, submission: &str) -> Result<(
         after = builder.value("adapter.getSubmission", &get)?["submission"].clone();
         Ok(after["receipt"].is_object())
     })?;
+    let _ = std::fs::remove_file(target::hold(&stage.ledger()));
     let effects = target::lines(&stage.ledger());
     if effects.len() != 1 {
         return Err(broken("the ledger has not exactly one line"));

@@ -46,8 +46,8 @@ fn submit(ledger: &Path, order: &Value) -> io::Result<Value> {
     let mut file = File::options().append(true).create(true).open(ledger)?;
     file.write_all(format!("{line}\n").as_bytes())?;
     file.sync_all()?;
-    if hold(ledger).exists() {
-        std::thread::sleep(Duration::from_secs(3600));
+    while hold(ledger).exists() {
+        std::thread::sleep(Duration::from_millis(20));
     }
     Ok(json!({
         "outcome": "submitted",
