@@ -4,6 +4,7 @@ pub mod ack;
 pub mod call;
 pub mod canonicalize;
 pub mod check;
+pub mod clock;
 pub mod completions;
 pub mod component;
 pub mod conformance;
@@ -43,6 +44,7 @@ pub enum Command {
     Doctor(doctor::Arguments),
     Replay(replay::Arguments),
     Token(token::Arguments),
+    Clock(clock::Arguments),
     Completions(completions::Arguments),
     #[command(hide = true)]
     DemoTarget(demo::target::Arguments),
@@ -68,6 +70,7 @@ impl Command {
             Command::Conformance(arguments) => conformance::run(arguments, printer),
             Command::Doctor(arguments) => doctor::run(arguments, printer),
             Command::Replay(arguments) => replay::run(arguments, printer),
+            Command::Clock(arguments) => clock::run(arguments, printer),
             Command::Token(arguments) => token::run(arguments, printer),
             Command::Completions(arguments) => completions::run(arguments),
             Command::DemoTarget(arguments) => demo::target::run(arguments),

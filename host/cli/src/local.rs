@@ -39,6 +39,18 @@ impl Local {
     }
 }
 
+impl Local {
+    /// The open database.
+    pub fn opened(&self) -> &Opened {
+        &self.opened
+    }
+
+    /// The entry of the caller.
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+}
+
 impl Mesh for Local {
     fn principal(&self) -> &Principal {
         &self.entry.principal
@@ -64,6 +76,8 @@ impl Mesh for Local {
                 "its outcome is asked for by a server",
             ));
         }
+        // What the operation left to do belongs to it, and this process ends soon.
+        host.settle(PATIENCE);
         Ok(match done.status {
             Status::Refused => Err(reply(&done.body)),
             Status::Accepted | Status::Replayed => Ok(done.body),

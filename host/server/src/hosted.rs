@@ -4,9 +4,9 @@ use crate::functions;
 use crate::service::{Answer, Call, Frame, Service, error};
 use crate::tokens::{Entry, Kind};
 use std::sync::Arc;
+use threadmesh_runtime::codes;
 use threadmesh_runtime::host::{Cancel, Host, HostError};
 use threadmesh_runtime::wit::{Effect, Principal, PrincipalKind, Status};
-use threadmesh_runtime::{CoreError, codes};
 
 /// Takes a `call` effect that a commit of this process returned, to perform it once. Must not wait for it.
 pub type Perform = Arc<dyn Fn(Effect) + Send + Sync>;
@@ -24,8 +24,8 @@ impl Hosted {
         Hosted { host, perform, cancel: Cancel::default() }
     }
 
-    fn cut(&self, text: &str) -> Result<Frame, CoreError> {
-        let frame = self.host.core().session()?.split(text)?;
+    fn cut(&self, text: &str) -> Result<Frame, HostError> {
+        let frame = self.host.split(text)?;
         let call = |call: threadmesh_runtime::wit::Call| Call {
             id: call.id,
             method: call.method,
@@ -38,7 +38,7 @@ impl Hosted {
 
 impl Service for Hosted {
     fn split(&self, text: &str) -> Result<Frame, String> {
-        self.cut(text).map_err(|fault| refusal(&fault.into()))
+        self.cut(text).map_err(|fault| refusal(&fault))
     }
 
     fn call(&self, entry: &Entry, method: &str, params: &str) -> Answer {

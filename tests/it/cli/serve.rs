@@ -217,3 +217,34 @@ fn a_server_that_stands_in_the_past_writes_nothing() {
     );
     assert_eq!(values[0]["error"]["code"], "not-visible", "nothing was written");
 }
+
+#[test]
+fn a_clock_that_was_wrong_can_be_put_right_by_the_operator_alone() {
+    let world = World::new();
+    // Somebody commits in the year 2040; then the clock is set right.
+    world.rig.write("clock", "2208988800000");
+    let options = ["--db", "mesh.db", "--as", "alice", "--test-clock", "clock"];
+    let register = |at: u32| {
+        let task =
+            json!({"taskId": format!("t-{at}"), "incarnationId": format!("inc_time_{at:04}"), "harness": "test"});
+        json!({"task": task, "idempotencyKey": format!("idem_time_{at:04}")})
+    };
+    let frame = json!({"jsonrpc": "2.0", "id": 1, "method": "tasks.register", "params": register(1)}).to_string();
+    let mut server = StdioServer::start(&world.rig, &options);
+    server.send(frame.as_bytes());
+    assert!(server.answer()["result"].is_object());
+    server.finish();
+    let again = || world.at("alice", &["call", "tasks.register", &register(2).to_string()]);
+    let (code, values) = again();
+    assert_eq!((code, &values[0]["error"]["code"]), (2, &json!("clock-behind")));
+    let (code, values) = world.rig.json(&["doctor", "--db", "mesh.db"]);
+    let findings = values[0]["findings"].as_array().expect("findings").clone();
+    let found = findings.iter().find(|finding| finding["about"] == "last commit").expect("a finding");
+    assert_eq!((code, &found["level"]), (1, &json!("bad")), "{found}");
+    let accept = |name: &str| world.at(name, &["clock", "accept"]);
+    assert_eq!(accept("alice").0, 1, "only the operator may say so");
+    let (code, values) = accept("operator");
+    assert_eq!((code, &values[0]["accepted"]), (0, &json!(true)), "{values:?}");
+    assert_eq!(again().0, 0);
+    assert_eq!(world.rig.json(&["doctor", "--db", "mesh.db"]).0, 0, "the doctor knows of it");
+}

@@ -20,6 +20,7 @@ const COMMANDS: &[&str] = &[
     "doctor",
     "replay",
     "token",
+    "clock",
     "completions",
 ];
 

@@ -95,6 +95,8 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     if !opened.end(PATIENCE) {
         printer.warn("some calls are still under way; their outcome is asked for at the next start");
     }
+    opened.host().settle(PATIENCE);
+    opened.host().close();
     opened.tidy();
     Ok(Exit::Accepted)
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use threadmesh_runtime::store::Store;
+use threadmesh_runtime::store::{Query, Store};
 use threadmesh_server::{socket, tokens};
 use threadmesh_store_sqlite::{OpenError, Options, SqliteStore, probe};
 
@@ -75,6 +75,7 @@ fn last_time(store: &SqliteStore) -> Finding {
             let (last, now) = (u64::try_from(last).unwrap_or_default(), time::now_ms());
             let said = format!("the last commit was at {}", time::format(last));
             match now + 5_000 < last {
+                true if accepted(store) >= last => fine("last commit", format!("{said}, which was accepted as wrong")),
                 true => bad(
                     "last commit",
                     format!("{said}, and the clock says {}", time::format(now)),
@@ -85,6 +86,16 @@ fn last_time(store: &SqliteStore) -> Finding {
         }
         Err(error) => broken("last commit", error.to_string(), "keep the file as it is"),
     }
+}
+
+/// Up to which time commits were accepted as wrong by `threadmesh clock accept`; 0 for none. It is a row of the host's own.
+fn accepted(store: &SqliteStore) -> u64 {
+    let (collection, index, start) = ("host".to_owned(), String::new(), "clock".to_owned());
+    let query = Query { collection, index, start, end: None, reverse: false, limit: 1 };
+    let answers = store.read(&[query]).unwrap_or_default();
+    let row = answers.first().and_then(|answer| answer.rows.first());
+    let body: serde_json::Value = row.and_then(|row| serde_json::from_str(&row.body).ok()).unwrap_or_default();
+    body["acceptedUntil"].as_u64().unwrap_or_default()
 }
 
 /// Everything that belongs to the database must be closed to other accounts.
