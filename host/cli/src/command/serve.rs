@@ -4,7 +4,7 @@ use crate::command::token;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::open::{Opened, Opening};
 use crate::target::TokenArguments;
-use crate::terminal::{Printer, escape};
+use crate::terminal::Printer;
 use clap::Args;
 use serde_json::json;
 use std::io;
@@ -127,5 +127,5 @@ fn failure(error: &SocketError) -> Failure {
 
 /// A line in the log. What targets say may be in it, so it is escaped like everything else.
 fn log(note: &Note) {
-    eprintln!("{}", escape(&serde_json::to_string(note).unwrap_or_default()));
+    Printer::new(false).remark(&serde_json::to_string(note).unwrap_or_default());
 }

@@ -313,3 +313,24 @@ fn stdio_answers_everything_before_it_ends() {
     drop(held);
     rig.finish();
 }
+
+#[test]
+fn a_client_that_never_reads_loses_its_connection_and_holds_up_nobody() {
+    let rig = Rig::start(Limits { write_ms_max: 300, ..Limits::default() });
+    let mut deaf = rig.authenticated();
+    deaf.lines.get_ref().set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+    let frame = format!("{{\"id\":1,\"method\":\"echo\",\"params\":[\"{}\"]}}\n", "x".repeat(100_000));
+    // The server stops reading when its answers are not read, and gives up after its time.
+    let ended = (0..1000).any(|_| deaf.lines.get_mut().write_all(frame.as_bytes()).is_err());
+    assert!(ended, "the connection ended");
+    assert_eq!(rig.authenticated().ask(r#"{"id":1,"method":"whoami"}"#)["result"], "alice");
+    rig.finish();
+}
+
+#[test]
+fn the_frame_limit_is_that_of_documents() {
+    let limits: Value = serde_json::from_str(include_str!("../../../../spec/limits.json")).unwrap();
+    let limit =
+        limits["limits"].as_array().unwrap().iter().find(|limit| limit["name"] == "document_bytes_max").unwrap();
+    assert_eq!(limit["value"], Limits::default().frame_bytes_max);
+}
