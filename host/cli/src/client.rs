@@ -56,12 +56,9 @@ impl Client {
     }
 }
 
-impl Mesh for Client {
-    fn principal(&self) -> &Principal {
-        &self.principal
-    }
-
-    fn call(&mut self, method: &str, params: &str) -> Result<Reply, Failure> {
+impl Client {
+    /// Calls a method: the text of the `result` member, or of the `error` member.
+    pub fn raw(&mut self, method: &str, params: &str) -> Result<Result<String, String>, Failure> {
         self.next += 1;
         let method = json!(method);
         // A line end inside the params would cut the frame; between the tokens of JSON it means no more than a space.
@@ -72,11 +69,21 @@ impl Mesh for Client {
             let detail = format!("{}: the answer is no JSON-RPC response: {error}", self.path.display());
             Failure::unusable("server-lost", detail, "is this the socket of a ThreadMesh server?")
         })?;
-        Ok(match (answer.result, answer.error) {
-            (Some(result), _) => Ok(result.get().to_owned()),
-            (None, Some(error)) => Err(reply(error.get())),
+        match (answer.result, answer.error) {
+            (Some(result), _) => Ok(Ok(result.get().to_owned())),
+            (None, Some(error)) => Ok(Err(error.get().to_owned())),
             (None, None) => Err(Failure::unusable("server-lost", "the answer has neither result nor error", "")),
-        })
+        }
+    }
+}
+
+impl Mesh for Client {
+    fn principal(&self) -> &Principal {
+        &self.principal
+    }
+
+    fn call(&mut self, method: &str, params: &str) -> Result<Reply, Failure> {
+        Ok(self.raw(method, params)?.map_err(|error| reply(&error)))
     }
 }
 

@@ -5,6 +5,7 @@ use crate::program::{Client, StdioServer};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
 
 const STDIO: &[&str] = &["--db", "mesh.db", "--as", "alice"];
 
@@ -247,4 +248,32 @@ fn a_clock_that_was_wrong_can_be_put_right_by_the_operator_alone() {
     assert_eq!((code, &values[0]["accepted"]), (0, &json!(true)), "{values:?}");
     assert_eq!(again().0, 0);
     assert_eq!(world.rig.json(&["doctor", "--db", "mesh.db"]).0, 0, "the doctor knows of it");
+}
+
+#[test]
+fn a_signal_ends_waiting_calls_and_the_server() {
+    let world = World::new();
+    let wait = json!({
+        "jsonrpc": "2.0", "id": 7, "method": "tasks.wait",
+        "params": {
+            "task": {"taskId": "build-1", "incarnationId": "inc_build_0001"},
+            "afterCursor": 1_000_000, "timeoutMs": 50_000,
+        },
+    });
+    let get = json!({"jsonrpc": "2.0", "id": 8, "method": "core.digest", "params": {"text": "null"}});
+    let began = Instant::now();
+    let mut stdio = StdioServer::start(&world.rig, &["--db", "mesh.db", "--as", "builder"]);
+    stdio.send(wait.to_string().as_bytes());
+    stdio.send(get.to_string().as_bytes());
+    assert_eq!(stdio.answer()["id"], 8);
+    let (rest, code) = stdio.terminate();
+    assert!(code == 0 && rest.contains("wait-cancelled") && rest.contains("\"id\":7"), "{code} {rest}");
+    let server = world.serve();
+    let mut client = Client::authenticated(&world.rig.path("mesh.db.run/socket"), &world.token("builder"));
+    client.send(wait.to_string().as_bytes());
+    assert_eq!(client.ask(&get)["id"], 8);
+    assert_eq!(server.terminate(), 0);
+    assert!(client.line().contains("wait-cancelled"));
+    assert_eq!(client.line(), "");
+    assert!(began.elapsed() < Duration::from_secs(40), "nobody waited for the time to be over");
 }

@@ -35,10 +35,14 @@ impl Server {
 
     /// Asks it to end; its exit code.
     pub fn terminate(mut self) -> i32 {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal is sent");
+        terminate(&self.child);
         self.child.wait().expect("it ends").code().unwrap_or(-1)
     }
+}
+
+fn terminate(child: &Child) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal is sent");
 }
 
 impl Drop for Server {
@@ -122,6 +126,14 @@ impl StdioServer {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("the server answers");
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"))
+    }
+
+    /// Asks it to end while its input stays open; what it still says, and its exit code.
+    pub fn terminate(mut self) -> (String, i32) {
+        terminate(&self.child);
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest).expect("the server answers");
+        (rest, self.child.wait().expect("it ends").code().unwrap_or(-1))
     }
 
     /// Ends its input; what it still says, and its exit code.
