@@ -17,6 +17,17 @@ use std::time::{Duration, Instant};
 /// Never reached by a working program, even on a machine that is busy with much else.
 pub const SOON: Duration = Duration::from_secs(120);
 
+/// A message of a writer.
+#[derive(Clone, Debug)]
+pub struct Life {
+    /// The sender.
+    pub task: String,
+    /// The message.
+    pub message: String,
+    /// How long each operation took, in microseconds.
+    pub waits: Vec<u64>,
+}
+
 /// What one worker told.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
@@ -40,6 +51,8 @@ pub struct Told {
     pub notes: Vec<String>,
     /// Calls, queries and unresolved attempts at its end.
     pub done: Option<(u64, u64, usize)>,
+    /// What a writer's messages took, one operation after the other, in microseconds.
+    pub lives: Vec<Life>,
     /// What it wrote on standard error.
     pub errors: String,
 }
@@ -60,7 +73,8 @@ impl Told {
             Line::Recorded { submission, what } => self.recorded.push((submission, what)),
             Line::Note { event, submission, detail } => self.notes.push(format!("{event} {submission} {detail}")),
             Line::Done { calls, queries, unresolved } => self.done = Some((calls, queries, unresolved)),
-            Line::Loaded | Line::Ready | Line::Life { .. } => {}
+            Line::Life { task, message, waits } => self.lives.push(Life { task, message, waits }),
+            Line::Loaded | Line::Ready => {}
         }
     }
 
@@ -175,6 +189,8 @@ pub struct Campaign {
     pub folder: PathBuf,
     /// What each worker told.
     pub told: Vec<Told>,
+    /// How long a call may take, in milliseconds.
+    deadline_ms: u64,
     program: PathBuf,
     seed: u64,
     lossy: bool,
@@ -184,12 +200,31 @@ pub struct Campaign {
 impl Campaign {
     /// An empty one in `folder`.
     pub fn new(folder: &Path, program: &str, seed: u64, lossy: bool, synchronous: &'static str) -> Self {
-        let campaign =
-            Self { folder: folder.to_owned(), told: Vec::new(), program: program.into(), seed, lossy, synchronous };
-        let path = campaign.profiles();
-        fs::write(&path, campaign.profile_text()).expect("the profile file");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("its mode");
+        let campaign = Self {
+            folder: folder.to_owned(),
+            told: Vec::new(),
+            deadline_ms: 3_000,
+            program: program.into(),
+            seed,
+            lossy,
+            synchronous,
+        };
+        campaign.write_profiles();
         campaign
+    }
+
+    /// The same, with another time for calls, in milliseconds.
+    #[must_use]
+    pub fn with_deadline(self, deadline_ms: u64) -> Self {
+        let campaign = Self { deadline_ms, ..self };
+        campaign.write_profiles();
+        campaign
+    }
+
+    fn write_profiles(&self) {
+        let path = self.profiles();
+        fs::write(&path, self.profile_text()).expect("the profile file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("its mode");
     }
 
     fn profiles(&self) -> PathBuf {
@@ -199,10 +234,10 @@ impl Campaign {
     /// The ledger under three profiles.
     fn profile_text(&self) -> String {
         let one = |name: &str, answer: &str, more: &str| {
-            let (program, folder) = (&self.program, &self.folder);
+            let (program, folder, deadline) = (&self.program, &self.folder, self.deadline_ms);
             format!(
                 "[profile.{name}]\nkind = \"command\"\nprogram = {program:?}\n\
-                 args = [\"ledger\", {folder:?}, \"{answer}\"]\ndeadline_ms = 4000\ngrace_ms = 0\nsettle_ms = 3000\n{more}\n"
+                 args = [\"ledger\", {folder:?}, \"{answer}\"]\ndeadline_ms = {deadline}\ngrace_ms = 0\nsettle_ms = 3000\n{more}\n"
             )
         };
         let query = |name: &str, attempts: u32| {
@@ -268,6 +303,18 @@ impl Campaign {
         }
         let how = pause.filter(|_| reached);
         let told = process.kill(how.as_deref().map_or("at random", |pause| pause.split(':').next().unwrap_or(pause)));
+        self.told.push(told);
+    }
+
+    /// One worker, killed when so many operations were acknowledged.
+    pub fn kill_after(&mut self, acks: usize) {
+        let mut process = self.start(&self.orders(), None);
+        let mut seen = 0;
+        process.listen(SOON, |line| {
+            seen += usize::from(matches!(line, Line::Ack { .. }));
+            seen >= acks
+        });
+        let told = process.kill("after acknowledgements");
         self.told.push(told);
     }
 

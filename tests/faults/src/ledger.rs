@@ -2,7 +2,7 @@
 //!
 //! `calls` gets a line for every submission that arrives, before anything else happens; `effects` one for every effect,
 //! synced before the answer; `queries` one for every question. By its key a submission may die before or after the
-//! effect. While a file `gate` is there, submissions wait before their effect.
+//! effect, unless a file `calm` is there. While a file `gate` is there, submissions wait before their effect.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ fn submit(folder: &Path, entry: &Entry) -> Result<Value, String> {
     while folder.join("gate").exists() {
         std::thread::sleep(Duration::from_millis(5));
     }
-    let fate = fate(&entry.key);
+    let fate = if folder.join("calm").exists() { Fate::Answered } else { fate(&entry.key) };
     if fate == Fate::Before {
         std::process::abort();
     }

@@ -62,6 +62,28 @@ pub fn register(id: &str, profile: &str) -> Value {
     })
 }
 
+/// Params of `adapters.declare` for a profile whose calls the test itself makes.
+pub fn declare(profile: &str) -> Value {
+    json!({
+        "profile": profile,
+        "digest": format!("sha256:{:064}", 1),
+        "executor": "host",
+        "capabilities": {
+            "specVersion": "0.0-draft", "adapterName": profile, "adapterVersion": "1",
+            "intents": ["suggest"], "deliveryModes": ["checkpoint-offer"],
+            "features": {
+                "relatedTaskDiscovery": "none", "taskIncarnation": false, "objectiveVersioning": false,
+                "checkpointEvents": false, "idleWake": false, "modelTurnCancellation": false,
+                "subprocessCancellation": false, "dispositionCallbacks": false, "typedInterruptionResults": false,
+                "contextAdmission": "none", "provenanceRendering": "none", "structuredGateResponses": "none",
+                "durableSubmissionIdempotency": "none",
+            },
+        },
+        "deadlineMs": 60_000, "settleMs": 0, "canQuery": false, "absentFinal": false,
+        "idempotencyKey": format!("idem_declare-{profile}"),
+    })
+}
+
 /// Params of `relationships.grant`: `source` may suggest to `target`.
 pub fn grant(source: &str, target: &str) -> Value {
     json!({
