@@ -91,6 +91,18 @@ enum Heard {
     Error(String),
 }
 
+/// How a worker came up.
+enum Start {
+    Ready,
+    Paused,
+    /// It ended, or took too long.
+    Neither,
+}
+
+fn is_pause(text: &str) -> bool {
+    text.starts_with("paused ")
+}
+
 /// A process of the test program.
 pub struct Process {
     child: Child,
@@ -143,7 +155,20 @@ impl Process {
 
     /// Listens until the process says on standard error that it holds at a pause point.
     pub fn listen_for_pause(&mut self, patience: Duration) -> bool {
-        self.hear(patience, |heard| matches!(heard, Heard::Error(text) if text.starts_with("paused ")))
+        self.hear(patience, |heard| matches!(heard, Heard::Error(text) if is_pause(text)))
+    }
+
+    fn listen_for_start(&mut self) -> Start {
+        let mut start = Start::Neither;
+        self.hear(SOON, |heard| {
+            start = match heard {
+                Heard::Line(Line::Ready) => Start::Ready,
+                Heard::Error(text) if is_pause(text) => Start::Paused,
+                _ => return false,
+            };
+            true
+        });
+        start
     }
 
     fn hear(&mut self, patience: Duration, mut enough: impl FnMut(&Heard) -> bool) -> bool {
@@ -194,6 +219,7 @@ pub struct Campaign {
     program: PathBuf,
     seed: u64,
     lossy: bool,
+    leaks: bool,
     synchronous: &'static str,
 }
 
@@ -207,6 +233,7 @@ impl Campaign {
             program: program.into(),
             seed,
             lossy,
+            leaks: false,
             synchronous,
         };
         campaign.write_profiles();
@@ -219,6 +246,12 @@ impl Campaign {
         let campaign = Self { deadline_ms, ..self };
         campaign.write_profiles();
         campaign
+    }
+
+    /// The same, where some unsynced writes are not lost, but torn or out of order.
+    #[must_use]
+    pub fn leaking(self) -> Self {
+        Self { leaks: true, ..self }
     }
 
     fn write_profiles(&self) {
@@ -265,6 +298,8 @@ impl Campaign {
             opening: Opening {
                 db: self.db(),
                 lossy: self.lossy,
+                // Sometimes everything is lost, sometimes a part.
+                leak: if self.leaks { 30 * (run % 4) } else { 0 },
                 synchronous: self.synchronous.into(),
                 instance: format!("host-{}-{run}", self.seed),
             },
@@ -296,8 +331,12 @@ impl Campaign {
             std::thread::sleep(Duration::from_millis(random.below(400)));
             return self.told.push(process.kill("while starting"));
         }
-        process.listen(SOON, |line| matches!(line, Line::Ready));
-        let reached = pauses && process.listen_for_pause(Duration::from_secs(10));
+        // A point may be passed before the load begins.
+        let reached = match process.listen_for_start() {
+            Start::Paused => true,
+            Start::Ready if pauses => process.listen_for_pause(Duration::from_secs(10)),
+            Start::Ready | Start::Neither => false,
+        };
         if !pauses {
             std::thread::sleep(Duration::from_millis(random.below(900)));
         }

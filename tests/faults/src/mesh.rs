@@ -23,6 +23,8 @@ pub struct Opening {
     pub db: PathBuf,
     /// Through the VFS that loses unsynced writes.
     pub lossy: bool,
+    /// How many of a hundred writes reach the file all the same, without a sync; see [`vfs::leak`].
+    pub leak: u64,
     /// `full`, `normal` or `off`.
     pub synchronous: String,
     /// The name of the host's instance.
@@ -32,7 +34,7 @@ pub struct Opening {
 impl Opening {
     /// As a product does it.
     pub fn plain(db: &Path, instance: &str) -> Self {
-        Self { db: db.to_owned(), lossy: false, synchronous: "full".into(), instance: instance.into() }
+        Self { db: db.to_owned(), lossy: false, leak: 0, synchronous: "full".into(), instance: instance.into() }
     }
 }
 
@@ -80,6 +82,7 @@ impl Mesh {
     pub fn open(core: Arc<dyn Core>, opening: &Opening) -> Result<Self, String> {
         if opening.lossy {
             vfs::register();
+            vfs::leak(opening.leak, u64::from(std::process::id()));
         }
         let options = Options {
             vfs: opening.lossy.then(|| vfs::NAME.to_owned()),

@@ -2,6 +2,9 @@
 //!
 //! Database and write-ahead log live in memory and reach the real file only in `xSync`; shared memory and locks are the
 //! real ones. Connections of one process share the memory of a file; other processes must not have it open meanwhile.
+//!
+//! With [`leak`] some writes, or first halves of them, reach the real file at once and out of order, as a disk may do
+//! when the power fails before it was told to sync.
 
 mod file;
 mod image;
@@ -17,6 +20,8 @@ pub const NAME: &str = "lost-writes";
 
 static WRITES: AtomicU64 = AtomicU64::new(0);
 static SYNCS: AtomicU64 = AtomicU64::new(0);
+static LEAK: AtomicU64 = AtomicU64::new(0);
+static DRAWN: AtomicU64 = AtomicU64::new(0);
 static REGISTERED: OnceLock<c_int> = OnceLock::new();
 
 /// How many writes and syncs went through the VFS in this process.
@@ -119,6 +124,26 @@ unsafe extern "C" fn full_pathname(
     unsafe {
         let base = base(vfs);
         base.xFullPathname.expect("xFullPathname")(base, name, size, out)
+    }
+}
+
+/// Lets so many of a hundred writes through at once, half of them torn. The draws of a process follow `seed`.
+pub fn leak(percent: u64, seed: u64) {
+    LEAK.store(percent, Ordering::SeqCst);
+    DRAWN.store(seed, Ordering::SeqCst);
+}
+
+/// How much of a write of `length` bytes reaches the real file at once.
+pub(crate) fn leaked(length: usize) -> usize {
+    let percent = LEAK.load(Ordering::SeqCst);
+    if percent == 0 {
+        return 0;
+    }
+    let drawn = crate::random::Random::new(DRAWN.fetch_add(1, Ordering::SeqCst), 0).next();
+    match drawn % 100 < percent {
+        true if drawn & (1 << 32) == 0 => length,
+        true => length / 2,
+        false => 0,
     }
 }
 

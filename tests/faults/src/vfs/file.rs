@@ -1,7 +1,7 @@
 //! The methods of an open file: content from memory, locks and shared memory from the real file.
 
 use super::image::Shared;
-use super::{Pointer, count_sync, count_write};
+use super::{Pointer, count_sync, count_write, leaked};
 use rusqlite::ffi;
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -91,8 +91,15 @@ unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, data: *const c_void, am
     let (this, _) = unsafe { parts(file) };
     let Some(image) = &this.image else { return forward!(file, xWrite, data, amount, offset) };
     // SAFETY: SQLite gives `amount` bytes at `data`.
-    let data = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), usize::try_from(amount).expect("an amount")) };
-    image.lock().expect("no panic holds it").write(data, usize::try_from(offset).expect("an offset"));
+    let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), usize::try_from(amount).expect("an amount")) };
+    let early = leaked(bytes.len());
+    if early > 0 {
+        let code = forward!(file, xWrite, data, c_int::try_from(early).expect("not more than the amount"), offset);
+        if code != ffi::SQLITE_OK {
+            return code;
+        }
+    }
+    image.lock().expect("no panic holds it").write(bytes, usize::try_from(offset).expect("an offset"));
     ffi::SQLITE_OK
 }
 
