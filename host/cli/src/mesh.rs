@@ -52,8 +52,25 @@ pub fn reply(error: &str) -> Failure {
         Some("unavailable") => (Exit::Unusable, "try again; `threadmesh doctor` says what is wrong"),
         Some("misuse" | "trap") | None => (Exit::Unusable, "run `threadmesh doctor`"),
         Some(_) if code == "store-outcome-unknown" => (Exit::Unusable, "repeat it with the same idempotency key"),
-        Some(_) if data["retryable"] == true => (Exit::Refused, "this may pass: try again later"),
-        Some(_) => (Exit::Refused, ""),
+        Some(_) if data["retryable"] == true => (Exit::Refused, "this may pass: look again, then try again"),
+        Some(_) => (Exit::Refused, advice(&code)),
     };
     Failure { exit, code, pointer: text(&data["pointer"]), detail: text(&data["detail"]), next: next.to_owned() }
+}
+
+/// What to do about a refusal, where that is not plain from its sentence.
+fn advice(code: &str) -> &'static str {
+    match code {
+        "method-not-found" => "see `threadmesh call --list`",
+        "params-invalid" | "json-syntax" => "see spec/schema/params for what the operation takes",
+        "authentication-required" => "name a token: --as NAME or --token-file FILE",
+        "not-visible" => "check the ids, and as whom you ask: --as NAME",
+        "control-plane-required" => "this is for users and policies: --as NAME of one",
+        "principal-mismatch" | "sender-actor-denied" => "call as the party that the request names: --as NAME",
+        "policy-denied" => "the owner of both tasks can allow it: relationships.grant",
+        "idempotency-conflict" => "use a new key or id for new content",
+        "mailbox-claim-invalid" | "state-conflict" => "see how it stands: `threadmesh show MESSAGE`",
+        "external-outcome-unknown" => "establish what happened first: adapter.reconcileSubmission, with evidence",
+        _ => "",
+    }
 }
