@@ -6,6 +6,7 @@
 #[allow(clippy::too_many_lines)]
 mod codes;
 mod records;
+pub mod twin;
 
 use codes::code;
 use threadmesh_protocol as protocol;

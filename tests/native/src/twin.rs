@@ -1,0 +1,122 @@
+//! Two cores as one: every call runs in both, and they must agree.
+//!
+//! A host over a [`Twin`] of the component and the native rules is the differential test: whatever is done with it, each
+//! answer was given twice.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
+use threadmesh_runtime::{
+    Core, CoreError, Outcome, Session,
+    wit::{Answer, Checked, Frame, Operation, Request, Step, Verdict},
+};
+
+/// Two cores. Where they disagree, a call ends as a trap that says how.
+#[derive(Clone)]
+pub struct Twin {
+    first: Arc<dyn Core>,
+    second: Arc<dyn Core>,
+    compared: Arc<AtomicU64>,
+}
+
+impl Twin {
+    /// `first` and `second`.
+    pub fn new(first: Arc<dyn Core>, second: Arc<dyn Core>) -> Self {
+        Self { first, second, compared: Arc::default() }
+    }
+
+    /// How many answers were compared, in this and all its clones.
+    pub fn compared(&self) -> u64 {
+        self.compared.load(Relaxed)
+    }
+}
+
+impl Core for Twin {
+    fn session(&self) -> Result<Box<dyn Session + '_>, CoreError> {
+        Ok(Box::new(Both { twin: self, first: self.first.session()?, second: self.second.session()? }))
+    }
+}
+
+struct Both<'t> {
+    twin: &'t Twin,
+    first: Box<dyn Session + 't>,
+    second: Box<dyn Session + 't>,
+}
+
+impl Both<'_> {
+    fn agree<T: PartialEq + std::fmt::Debug>(
+        &mut self,
+        function: &'static str,
+        ask: impl Fn(&mut dyn Session) -> Result<T, CoreError>,
+    ) -> Result<T, CoreError> {
+        let (first, second) = (ask(self.first.as_mut()), ask(self.second.as_mut()));
+        self.twin.compared.fetch_add(1, Relaxed);
+        if first == second {
+            return first;
+        }
+        Err(CoreError::Trap { function, detail: format!("the cores disagree:\n{first:#?}\n{second:#?}") })
+    }
+}
+
+impl Session for Both<'_> {
+    fn canonicalize(&mut self, text: &str) -> Outcome<String> {
+        self.agree("canonicalize", |core| core.canonicalize(text))
+    }
+
+    fn digest(&mut self, text: &str) -> Outcome<String> {
+        self.agree("digest", |core| core.digest(text))
+    }
+
+    fn parse_time(&mut self, text: &str) -> Outcome<f64> {
+        self.agree("parse-time", |core| core.parse_time(text))
+    }
+
+    fn check(&mut self, kind: &str, text: &str) -> Outcome<Checked> {
+        self.agree("check", |core| core.check(kind, text))
+    }
+
+    fn kinds(&mut self) -> Result<Vec<String>, CoreError> {
+        self.agree("kinds", |core| core.kinds())
+    }
+
+    fn verify(&mut self, document: &str, anchors: &str, expected: &str, now: f64) -> Outcome<Verdict> {
+        self.agree("verify", |core| core.verify(document, anchors, expected, now))
+    }
+
+    fn check_anchors(&mut self, anchors: &str) -> Outcome<u32> {
+        self.agree("check-anchors", |core| core.check_anchors(anchors))
+    }
+
+    fn verify_disposition(&mut self, document: &str, anchors: &str, now: f64) -> Outcome<Vec<Verdict>> {
+        self.agree("verify-disposition", |core| core.verify_disposition(document, anchors, now))
+    }
+
+    fn step(&mut self, machine: &str, state: &str, event: &str) -> Outcome<String> {
+        self.agree("step", |core| core.step(machine, state, event))
+    }
+
+    fn check_reason(&mut self, state: &str, reason: &str) -> Outcome<String> {
+        self.agree("check-reason", |core| core.check_reason(state, reason))
+    }
+
+    fn check_combination(&mut self, states: &str) -> Outcome<String> {
+        self.agree("check-combination", |core| core.check_combination(states))
+    }
+
+    fn decide(&mut self, request: &Request, answers: &[Answer], now: f64, entropy: &str) -> Outcome<Step> {
+        self.agree("decide", |core| core.decide(request, answers, now, entropy))
+    }
+
+    fn operations(&mut self) -> Result<Vec<Operation>, CoreError> {
+        self.agree("operations", |core| core.operations())
+    }
+
+    fn split(&mut self, text: &str) -> Result<Frame, CoreError> {
+        self.agree("split", |core| core.split(text))
+    }
+
+    fn grown_bytes(&self) -> usize {
+        self.first.grown_bytes().max(self.second.grown_bytes())
+    }
+}
