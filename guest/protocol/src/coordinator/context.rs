@@ -252,10 +252,11 @@ impl<'a> Context<'a> {
         self.writes.push(Write { collection: collection.into(), id: id.into(), expected, body: Some(body), entries });
     }
 
-    /// 32 hex digits that depend on the caller and on all of the request, for identifiers that the core makes.
+    /// 32 hex digits that depend on the caller, its worker and all of the request, for identifiers that the core makes.
+    /// Whatever can be done twice with other effect differs in one of them: that is the scope of the idempotency key.
     pub fn request_hash(&self, purpose: &str) -> String {
-        let principal = self.scope();
-        let text = [purpose, &principal, &self.request.operation, &self.request.params].join("\u{0}");
+        let (principal, worker) = (self.scope(), self.principal.worker.as_deref().unwrap_or(""));
+        let text = [purpose, &principal, worker, &self.request.operation, &self.request.params].join("\u{0}");
         hex(&sha256(text.as_bytes())).chars().take(32).collect()
     }
 

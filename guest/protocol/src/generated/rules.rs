@@ -337,8 +337,6 @@ pub enum Rule {
     OP6,
     /// A change names the revision that the record has now. (delivery-semantics, CAS)
     OP7,
-    /// What the dispatcher reports is taken from the host alone. (settled 52)
-    OP8,
     /// Adapter profiles are declared by the operator or the host. (settled 5)
     OP9,
     /// A task authors as an agent; a user or policy authors as itself; nobody else authors. (ops 3 messages.send)
@@ -357,8 +355,6 @@ pub enum Rule {
     MS7,
     /// hopCount, where given, is that of the stored parent plus one, or 0 without a parent. (settled 36)
     MS8,
-    /// The decision and its reason code are words of the tables. (wire 3.3)
-    MS9,
     /// notBefore goes with a deferral and lies within the allowed time. (weaknesses B1)
     MS10,
     /// A message whose delivery ended is decided no more. (delivery-semantics, invariants)
@@ -681,7 +677,6 @@ const TABLE: &[Entry] = &[
     Entry("OP-4", Code::TaskRetired, "A retired task incarnation acts no more and receives no more.", true),
     Entry("OP-6", Code::IdempotencyConflict, "An idempotency key is used again only with the same content.", true),
     Entry("OP-7", Code::RevisionConflict, "A change names the revision that the record has now.", true),
-    Entry("OP-8", Code::MethodNotFound, "What the dispatcher reports is taken from the host alone.", true),
     Entry("OP-9", Code::OperatorRequired, "Adapter profiles are declared by the operator or the host.", true),
     Entry("MS-1", Code::SenderActorDenied, "A task authors as an agent; a user or policy authors as itself; nobody else authors.", true),
     Entry("MS-2", Code::PrincipalMismatch, "The authenticated caller is the sender that the envelope names.", true),
@@ -691,7 +686,6 @@ const TABLE: &[Entry] = &[
     Entry("MS-6", Code::LifetimeExceeded, "A message lives no longer than its intent allows.", true),
     Entry("MS-7", Code::MessageNotExpired, "A message is declared expired only when it is.", true),
     Entry("MS-8", Code::ParamsInvalid, "hopCount, where given, is that of the stored parent plus one, or 0 without a parent.", true),
-    Entry("MS-9", Code::DecisionReasonInvalid, "The decision and its reason code are words of the tables.", true),
     Entry("MS-10", Code::ParamsInvalid, "notBefore goes with a deferral and lies within the allowed time.", true),
     Entry("MS-11", Code::StateConflict, "A message whose delivery ended is decided no more.", true),
     Entry("MB-1", Code::MailboxBusy, "While a worker's claim lives, no other worker acts on the message.", true),
@@ -937,7 +931,6 @@ pub const ALL: &[Rule] = &[
     Rule::OP4,
     Rule::OP6,
     Rule::OP7,
-    Rule::OP8,
     Rule::OP9,
     Rule::MS1,
     Rule::MS2,
@@ -947,7 +940,6 @@ pub const ALL: &[Rule] = &[
     Rule::MS6,
     Rule::MS7,
     Rule::MS8,
-    Rule::MS9,
     Rule::MS10,
     Rule::MS11,
     Rule::MB1,

@@ -2,7 +2,7 @@
 
 use super::mailbox::disposition;
 use crate::coordinator::audit::detail;
-use crate::coordinator::context::{Context, Flow};
+use crate::coordinator::context::{Context, Flow, damaged};
 use crate::coordinator::fields::Fields;
 use crate::coordinator::scene::{Role, Scene, not_visible};
 use crate::generated::limits;
@@ -25,14 +25,13 @@ impl Choice {
     /// Reads `decision`, `reasonCode` and `notBefore`; `default` stands where the operation names no decision.
     pub fn read(cx: &Context<'_>, default: &str) -> Flow<Self> {
         let word = cx.params.maybe_text("decision").unwrap_or_else(|| default.into());
-        let target = Decision::parse(&word);
+        // The shape of the params knows the same words as the tables.
+        let target = Decision::parse(&word).ok_or_else(|| damaged("decision"))?;
+        let leads = |event: &&DecisionEvent| Decision::Pending.step(**event) == Some(target);
         let event =
-            DecisionEvent::ALL.iter().find(|event| Decision::Pending.step(**event) == target && target.is_some());
-        check(Rule::MS9, event.is_some())?;
-        let (event, target) = (event.copied().unwrap_or(DecisionEvent::Reject), target.unwrap_or(Decision::Rejected));
+            DecisionEvent::ALL.iter().copied().find(|event| leads(&event)).ok_or_else(|| damaged("decision"))?;
         let given = cx.params.maybe_text("reasonCode");
         let reason = given.as_deref().map_or_else(|| target.default_reason(), Reason::parse);
-        check(Rule::MS9, reason.is_some())?;
         target.check_reason(reason)?;
         let not_before = cx.params.maybe_text("notBefore").map(|text| time::parse(&text)).transpose()?;
         let latest = cx.now.saturating_add(limits::DEFER_MS_MAX);

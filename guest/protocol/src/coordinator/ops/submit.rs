@@ -135,7 +135,8 @@ fn attempt(cx: &Context<'_>, scene: &Scene, adapter: &Adapter) -> Flow<Attempt> 
         None => Submission::INITIAL,
         Some(old) => old.state.apply(SubmissionEvent::Replace)?,
     };
-    check(Rule::SU4, scene.life.record.past.len() < 16)?;
+    let begun = scene.life.record.attempt.iter().filter(|attempt| attempt.state != Submission::Prepared);
+    check(Rule::SU4, scene.life.record.past.iter().chain(begun).count() < 16)?;
     let name = cx.request_hash(&scene.life.id);
     Ok(Attempt {
         id: ["sub_", &name].concat(),
