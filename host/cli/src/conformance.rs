@@ -3,53 +3,18 @@
 pub mod drivers;
 pub mod vectors;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+pub use threadmesh_runtime::vectors::Verdict;
 use vectors::Vector;
-
-/// What became of one vector.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// As the vector says.
-    Passed,
-    /// Otherwise; in words.
-    Failed(String),
-}
 
 /// Compares an answer of a driver with what the vector says.
 pub fn judge(vector: &Vector, answer: &Value) -> Verdict {
-    let said = || Verdict::Failed(format!("answered {answer}"));
-    match (&vector.ok, &vector.error) {
-        (Some(Value::Bool(true)), None) if answer.get("ok").is_some() => Verdict::Passed,
-        (Some(ok), None) if answer.get("ok").is_some_and(|answered| equal(answered, ok)) => Verdict::Passed,
-        (None, Some(error)) => match answer.get("error") {
-            Some(answered) if answered["code"] != error["code"] => said(),
-            Some(answered) if error.get("pointer").is_some_and(|pointer| *pointer != answered["pointer"]) => said(),
-            Some(_) => Verdict::Passed,
-            None => said(),
-        },
-        _ => said(),
-    }
-}
-
-/// Whether two JSON values are equal, `1` and `1.0` included.
-fn equal(left: &Value, right: &Value) -> bool {
-    match (left, right) {
-        (Value::Number(left), Value::Number(right)) => left == right || left.as_f64() == right.as_f64(),
-        (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
-        }
-        (Value::Object(left), Value::Object(right)) => {
-            let same = |(name, value): (&String, &Value)| right.get(name).is_some_and(|other| equal(value, other));
-            left.len() == right.len() && left.iter().all(same)
-        }
-        _ => left == right,
-    }
+    threadmesh_runtime::vectors::judge(&json!(vector), answer)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn judged(vector: Value, answer: Value) -> bool {
         let mut whole = json!({"name": "n", "rules": [], "function": "f", "args": {}});

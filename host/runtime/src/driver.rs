@@ -14,7 +14,9 @@ pub use records::decide_args;
 
 use crate::{
     CoreError, Outcome, Session, codes,
-    wit::{Error, Verdict},
+    scenario::{self, Local},
+    store::MemoryStore,
+    wit::{Decision, Error, Request, Verdict},
 };
 use records::Fault;
 use serde_json::{Map, Value, json};
@@ -28,6 +30,19 @@ pub fn answer(session: &mut dyn Session, function: &str, args: &Value) -> Value 
         Err(Fault::Core(fault)) => json!({ "trap": fault.to_string() }),
         Err(Fault::Args(what)) => json!({ "unusable": what }),
     }
+}
+
+/// A request from JSON; the error says what is wrong with it.
+pub(crate) fn request_from(value: &Value) -> Result<Request, String> {
+    records::request(value).map_err(|fault| match fault {
+        Fault::Args(what) => what,
+        Fault::Core(error) => error.to_string(),
+    })
+}
+
+/// A decision as JSON.
+pub(crate) fn decision_json(decision: &Decision) -> Value {
+    records::decision(decision)
 }
 
 /// An error of the core as JSON.
@@ -51,6 +66,12 @@ fn call(session: &mut dyn Session, function: &str, args: &Value) -> Result<Resul
             step.map(|step| records::step(&step))
         }
         "operations" => Ok(session.operations()?.iter().map(records::operation).collect()),
+        "scenario" => {
+            let store = MemoryStore::new();
+            let mut local = Local::new(session, &store);
+            let transcript = scenario::perform(&Value::Object(args.0.clone()), &mut local);
+            Ok(transcript.map_err(|what| local.fault().map_or(Fault::Args(what), Fault::Core))?)
+        }
         _ => return Err(Fault::Args(format!("there is no function `{function}`"))),
     };
     Ok(found)

@@ -11,7 +11,9 @@ pub mod engine;
 pub mod host;
 pub mod pause;
 mod private;
+pub mod scenario;
 pub mod store;
+pub mod vectors;
 pub mod wit;
 
 pub use core::{Core, CoreError, Outcome, Session};

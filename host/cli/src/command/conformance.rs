@@ -47,6 +47,8 @@ pub struct Arguments {
 struct Count {
     passed: usize,
     failed: usize,
+    /// Steps of scenarios that the driver has no way to make.
+    skipped_steps: usize,
     accepting: usize,
     rejecting: usize,
 }
@@ -92,6 +94,10 @@ fn report(files: &[File], driver: &mut dyn Driver, printer: Printer) -> Outcome 
             *(if vector.ok.is_some() { &mut count.accepting } else { &mut count.rejecting }) += 1;
             match judge(vector, &driver.answer(&vector.function, &vector.args)?) {
                 Verdict::Passed => count.passed += 1,
+                Verdict::Skipped(steps) => {
+                    count.passed += 1;
+                    count.skipped_steps += steps;
+                }
                 Verdict::Failed(how) => {
                     count.failed += 1;
                     failing
@@ -102,7 +108,7 @@ fn report(files: &[File], driver: &mut dyn Driver, printer: Printer) -> Outcome 
     }
     let failed: usize = counts.values().map(|count| count.failed).sum();
     let passed: usize = counts.values().map(|count| count.passed).sum();
-    let members = |count: &Count| json!({"passed": count.passed, "failed": count.failed, "accepting": count.accepting, "rejecting": count.rejecting});
+    let members = |count: &Count| json!({"passed": count.passed, "failed": count.failed, "skippedSteps": count.skipped_steps, "accepting": count.accepting, "rejecting": count.rejecting});
     let groups: serde_json::Map<String, Value> =
         counts.iter().map(|(group, count)| ((*group).to_owned(), members(count))).collect();
     let value = json!({"passed": passed, "failed": failed, "groups": groups, "failing": failing});
@@ -123,9 +129,10 @@ fn for_people(counts: &BTreeMap<&str, Count>, failing: &[Value], passed: usize, 
         lines.push(format!("… and {} more; --json lists them all", failing.len() - SHOWN_MAX));
     }
     for (group, count) in counts {
-        let Count { passed, failed, accepting, rejecting } = count;
+        let Count { passed, failed, skipped_steps, accepting, rejecting } = count;
+        let skipped = if *skipped_steps > 0 { format!(", {skipped_steps} steps left out") } else { String::new() };
         lines.push(format!(
-            "{group:16} {passed:6} passed {failed:4} failed  ({accepting} accepting, {rejecting} rejecting)"
+            "{group:16} {passed:6} passed {failed:4} failed  ({accepting} accepting, {rejecting} rejecting{skipped})"
         ));
     }
     lines.push(format!("{passed} passed, {failed} failed"));

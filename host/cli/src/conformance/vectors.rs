@@ -1,7 +1,7 @@
 //! The vectors: those in the program, or those of a folder.
 
 use crate::failure::Failure;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::path::Path;
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/vectors.rs"));
 
 /// One vector.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Vector {
     /// Unique in its file.
@@ -23,9 +23,14 @@ pub struct Vector {
     /// With what.
     pub args: Map<String, Value>,
     /// The answer of an accepted call.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ok: Option<Value>,
-    /// The code, and perhaps the pointer, of a refused one.
+    /// The code, and perhaps the pointer and the rule, of a refused one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
+    /// What the answer of an accepted call has at least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub has: Option<Value>,
 }
 
 /// One file of vectors.

@@ -174,7 +174,8 @@ pub(super) fn step(step: &Step) -> Value {
     })
 }
 
-fn decision(decision: &Decision) -> Value {
+/// A decision as JSON.
+pub(super) fn decision(decision: &Decision) -> Value {
     let status = match decision.status {
         Status::Accepted => "accepted",
         Status::Replayed => "replayed",
