@@ -1,6 +1,7 @@
 //! Integration tests.
 
 mod cli;
+mod conformance;
 mod generated;
 mod layering;
 mod program;

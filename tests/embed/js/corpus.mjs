@@ -35,12 +35,21 @@ export function readNative(path) {
   }));
 }
 
+/** The refusal in an answer, if any: of a step or of a frame also one that comes back as a value. */
+function refusal(vector, { error, ok }) {
+  if (vector.function === 'decide' && ok) return ok.decision?.problem;
+  if (vector.function !== 'split' || !ok) return error;
+  const response = ok.batch ? undefined : ok.calls[0].response;
+  return response && JSON.parse(response).error.data;
+}
+
 /** What is wrong with the answer to a vector, or null. */
 function fault(vector, text) {
   const answer = JSON.parse(text);
   if (vector.error) {
-    const fits = ['code', 'pointer'].every((name) => !(name in vector.error) || answer.error?.[name] === vector.error[name]);
-    return fits && answer.error ? null : `expected ${canonical(vector.error)}`;
+    const error = refusal(vector, answer);
+    const fits = ['code', 'pointer'].every((name) => !(name in vector.error) || error?.[name] === vector.error[name]);
+    return fits && error ? null : `expected ${canonical(vector.error)}`;
   }
   if (!('ok' in answer)) return 'expected to be accepted';
   if (vector.function === 'scenario') return unexpected(vector.args, answer.ok);

@@ -63,10 +63,21 @@ def number_of(value):
     return float(value["$number"]) if isinstance(value, dict) else float(value)
 
 
+def refusal(vector, answer):
+    """The refusal in an answer, if any: of a step or of a frame also one that comes back as a value."""
+    value = answer.get("ok")
+    if vector["function"] == "decide" and value:
+        return (value.get("decision") or {}).get("problem") or {}
+    if vector["function"] == "split" and value:
+        response = None if value["batch"] else value["calls"][0].get("response")
+        return json.loads(response)["error"]["data"] if response else {}
+    return answer.get("error", {})
+
+
 def fault(vector, answer):
     """What is wrong with the answer to a vector, or nothing."""
     if "error" in vector:
-        error = answer.get("error", {})
+        error = refusal(vector, answer)
         fits = all(error.get(name) == vector["error"][name] for name in ("code", "pointer") if name in vector["error"])
         return None if fits and error else f"expected {canonical(vector['error'])}"
     if "ok" not in answer:

@@ -6,6 +6,7 @@ mod errors;
 mod limits;
 pub mod ordered;
 mod rules;
+mod scenarios;
 mod schema;
 mod transitions;
 mod vectors;
@@ -27,6 +28,7 @@ pub fn outputs(root: &Path) -> Result<Vec<Output>> {
     all.extend(vectors::generate(root)?);
     all.extend(schema::generate(root)?);
     all.extend(document_vectors::generate(root)?);
+    all.extend(scenarios::generate()?);
     Ok(all)
 }
 

@@ -1,0 +1,120 @@
+//! The conformance vectors against the rules: natively and in the component, with the same answers, letter by letter.
+//!
+//! That every rule is noticed when it is switched off is tested in `tests/native/tests/toggles.rs`, since the switch is
+//! one for a whole process.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use threadmesh_native::NativeCore;
+use threadmesh_runtime::vectors::{Verdict, judge};
+use threadmesh_runtime::{Core, Session, WasmCore, driver};
+
+/// A vector and the name of its file.
+pub type Named = (String, Value);
+
+/// All vectors, in the order of their files.
+pub fn vectors() -> Vec<Named> {
+    let root = xtask::root().join("spec/conformance");
+    let mut all = Vec::new();
+    for path in sorted(&root).iter().filter(|path| path.is_dir()).flat_map(|group| sorted(group)) {
+        let file: Value = serde_json::from_str(&fs::read_to_string(&path).expect("a vector file")).expect("JSON");
+        let name = path.strip_prefix(&root).expect("below the root").display().to_string();
+        all.extend(file["vectors"].as_array().expect("vectors").iter().map(|vector| (name.clone(), vector.clone())));
+    }
+    all
+}
+
+fn sorted(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    paths
+}
+
+fn answer(session: &mut dyn Session, vector: &Value) -> Value {
+    driver::answer(session, vector["function"].as_str().expect("a function"), &vector["args"])
+}
+
+#[test]
+fn every_vector_holds_natively_and_in_the_component_with_the_same_text() {
+    let core = WasmCore::new().expect("the component");
+    let (mut native, mut component) = (NativeCore.session().expect("a session"), core.session().expect("a session"));
+    let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    let mut faults = Vec::new();
+    let start = Instant::now();
+    for (index, (file, vector)) in vectors().iter().enumerate() {
+        if index % 64 == 0 {
+            component = core.session().expect("a session");
+        }
+        let (here, there) = (answer(native.as_mut(), vector), answer(component.as_mut(), vector));
+        let count = counts.entry(file.split('/').next().unwrap_or_default().to_owned()).or_default();
+        count.0 += 1;
+        count.1 += vector["args"]["steps"].as_array().map_or(0, Vec::len);
+        let same = format!("{here}") == format!("{there}");
+        match judge(vector, &here) {
+            Verdict::Passed if same => {}
+            Verdict::Passed => faults.push(format!("{file}: {}: the component answers {there:.1000}", vector["name"])),
+            other => faults.push(format!("{file}: {}: {other:?}", vector["name"])),
+        }
+    }
+    for (group, (vectors, steps)) in counts {
+        println!("{group}: {vectors} vectors, {steps} steps of scenarios");
+    }
+    println!("natively and in the component in {:.1} s", start.elapsed().as_secs_f64());
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+/// The errors table by code.
+fn errors() -> BTreeMap<String, Value> {
+    let text = fs::read_to_string(xtask::root().join("spec/errors.json")).expect("the table");
+    let table: Value = serde_json::from_str(&text).expect("JSON");
+    let codes = table["codes"].as_array().expect("codes");
+    codes.iter().map(|code| (code["code"].as_str().expect("a code").to_owned(), code.clone())).collect()
+}
+
+/// What is wrong with an error object as such.
+fn ill_formed(error: &Value, table: &BTreeMap<String, Value>) -> Option<String> {
+    let data = &error["data"];
+    let Some(entry) = data["code"].as_str().and_then(|code| table.get(code)) else { return Some("no code".into()) };
+    let same = error["code"] == entry["rpc"]
+        && error["message"] == entry["public"]
+        && data["threadmeshCode"] == entry["public"]
+        && data["retryable"] == entry["retryable"].as_bool().unwrap_or(false);
+    let placed = data["pointer"].is_string() && data["detail"].as_str().is_some_and(|detail| !detail.is_empty());
+    let names: Vec<&str> = data.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    let closed = names == ["code", "detail", "pointer", "retryable", "threadmeshCode"];
+    if same && placed && closed { None } else { Some(format!("not as the table says: {error}")) }
+}
+
+/// A step that names rules is refused by one of them, where the caller is told the rule at all.
+fn by_another_rule(step: &Value, error: &Value) -> Option<String> {
+    let rules: Vec<&str> = step["rules"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let (told, _) = error["data"]["detail"].as_str()?.split_once(": ")?;
+    let is_rule = told.split_once('-').is_some_and(|(group, number)| {
+        group.chars().all(|letter| letter.is_ascii_uppercase()) && number.chars().all(|digit| digit.is_ascii_digit())
+    });
+    (is_rule && !rules.is_empty() && !rules.contains(&told)).then(|| format!("refused by {told}, not {rules:?}"))
+}
+
+#[test]
+fn refusals_are_those_of_the_table_and_name_the_rules_of_their_steps() {
+    let (table, mut session) = (errors(), NativeCore.session().expect("a session"));
+    let (mut refusals, mut faults) = (0, Vec::new());
+    for (file, vector) in vectors().iter().filter(|(_, vector)| vector["function"] == "scenario") {
+        let transcript = answer(session.as_mut(), vector);
+        let steps = vector["args"]["steps"].as_array().expect("steps");
+        for (index, (step, entry)) in steps.iter().zip(transcript["ok"].as_array().expect("a transcript")).enumerate() {
+            let Some(text) = entry["error"].as_str() else { continue };
+            let error: Value = serde_json::from_str(text).expect("JSON");
+            refusals += 1;
+            if let Some(fault) = ill_formed(&error, &table).or_else(|| by_another_rule(step, &error)) {
+                faults.push(format!("{file}: {}, step {}: {fault}", vector["name"], index + 1));
+            }
+        }
+    }
+    println!("{refusals} refusals");
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}

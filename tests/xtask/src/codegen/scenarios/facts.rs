@@ -1,0 +1,115 @@
+//! Stored rows and queries, for vectors of single steps. See spec/records.md.
+
+use super::START;
+use super::cast::{BUILDER, WRITER, message_id};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+/// The row ids of the two tasks, which are those of their boxes.
+pub(super) const WRITER_ROW: &str = "default/inc_writer-0001/writer/user:alice";
+pub(super) const BUILDER_ROW: &str = "default/inc_builder-0001/builder/user:bob";
+/// The row id of the grant.
+pub(super) const GRANT_ROW: &str = "default/grant_work-1/policy:guard";
+/// The place of the grant on its route.
+pub(super) const ROUTE: &str = "default/inc_builder-0001/inc_writer-0001/rel_work/writer/builder/user:alice/user:bob";
+
+/// The row of message 1, and of its life.
+pub(super) fn message_row() -> String {
+    format!("default/{}/{WRITER}/writer/user:alice", message_id(1))
+}
+
+/// The one row with this id.
+pub(super) fn row(collection: &str, id: &str) -> Value {
+    json!({"collection": collection, "index": "", "start": id, "reverse": false, "limit": 1})
+}
+
+/// Rows whose key starts with `prefix` and a slash.
+pub(super) fn under(collection: &str, index: &str, prefix: &str, limit: u32) -> Value {
+    let (start, end) = (format!("{prefix}/"), format!("{prefix}0"));
+    json!({"collection": collection, "index": index, "start": start, "end": end, "reverse": false, "limit": limit})
+}
+
+/// The row in which the use of an idempotency key by writer is stored.
+pub(super) fn key_row(operation: &str, key: &str) -> String {
+    let scope = ["default/task/writer/inc_writer-0001/user:alice", operation, "", key].join("\0");
+    let digest: String = Sha256::digest(scope).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("default/{digest}")
+}
+
+/// A row id as part of a key.
+pub(super) fn part(id: &str) -> String {
+    id.replace('/', "%2F")
+}
+
+/// The answer to a query.
+pub(super) fn answer(query: Value, rows: Vec<Value>) -> Value {
+    json!({"query": query, "rows": rows})
+}
+
+/// A stored row that was found by its id.
+pub(super) fn stored(id: &str, body: &Value) -> Value {
+    json!({"id": id, "key": id, "revision": 1, "body": body.to_string()})
+}
+
+/// The same, found by another key.
+pub(super) fn stored_at(id: &str, key: &str, body: &Value) -> Value {
+    json!({"id": id, "key": key, "revision": 1, "body": body.to_string()})
+}
+
+fn party(task: &str, incarnation: &str, owner: &str) -> Value {
+    json!({"taskId": task, "incarnationId": incarnation, "owner": owner})
+}
+
+pub(super) fn writer_party() -> Value {
+    party("writer", WRITER, "user:alice")
+}
+
+pub(super) fn builder_party() -> Value {
+    party("builder", BUILDER, "user:bob")
+}
+
+/// A live task.
+pub(super) fn task(mut party: Value) -> Value {
+    let more = json!({
+        "harness": "codex", "state": "idle", "runId": "run-1", "objectiveVersion": 4, "mute": false,
+        "registered": format!("sha256:{:064}", 7), "revision": 0,
+    });
+    let members = party.as_object_mut().expect("an object");
+    members.extend(more.as_object().expect("an object").clone());
+    party
+}
+
+/// The grant of the scenarios: a supervisor's.
+pub(super) fn grant() -> Value {
+    json!({
+        "document": {}, "grantId": "grant_work-1", "version": 1, "relationship": "rel_work", "kind": "supervisor",
+        "source": writer_party(), "target": builder_party(), "intents": ["notify", "suggest", "steer"],
+        "modes": ["store-only", "checkpoint-offer", "active-steer"], "draft": format!("sha256:{:064}", 8),
+        "issuer": "policy:guard", "superseded": false,
+    })
+}
+
+/// The counters of a party.
+pub(super) fn counters(open: i64, interruptions: i64) -> Value {
+    json!({
+        "cursor": open, "open": open, "window": START, "interruptions": interruptions, "sequence": 3,
+        "head": format!("sha256:{:064}", 9),
+    })
+}
+
+/// What a principal sent since the start.
+pub(super) fn budget(sends: i64, urgent: i64, roots: i64, receivers: usize) -> Value {
+    let receivers: Vec<String> = (0..receivers).map(|number| format!("{number:016x}")).collect();
+    json!({"window": START, "sends": sends, "urgent": urgent, "roots": roots, "receivers": receivers})
+}
+
+/// The life of message 1, pending.
+pub(super) fn life() -> Value {
+    json!({
+        "messageId": message_id(1), "sender": writer_party(), "receiver": builder_party(), "relationship": "rel_work",
+        "intent": "suggest", "mode": "checkpoint-offer", "expires": START + 3_600_000, "digest": format!("sha256:{:064}", 5),
+        "cursor": 1, "hops": 0, "binding": {"grant": GRANT_ROW, "grantId": "grant_work-1", "version": 1}, "revision": 0,
+        "delivery": "durably-received", "decision": "pending", "outcome": "not-observed", "updated": START, "past": [],
+        "events": 1,
+    })
+}
