@@ -195,7 +195,7 @@ impl Process {
         self.child.wait().expect("it ends");
         self.listen(SOON, |_| false);
         self.told.killed = Some(how.to_owned());
-        self.told
+        std::mem::take(&mut self.told)
     }
 
     /// Waits for the end, and everything that was told. It must end well.
@@ -204,7 +204,15 @@ impl Process {
         self.listen(SOON * 5, |_| false);
         let status = self.child.wait().expect("it ends");
         assert!(status.success(), "a process failed ({status}):\n{}", self.told.errors);
-        self.told
+        std::mem::take(&mut self.told)
+    }
+}
+
+/// A test that fails leaves nobody behind.
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -74,6 +74,10 @@ struct Checker<'a> {
     effects: BTreeMap<String, Vec<Entry>>,
     /// Who began an attempt, as an index into `told`.
     began: BTreeMap<String, usize>,
+    /// The profile of each task.
+    profiles: BTreeMap<String, String>,
+    /// The receiver of each message.
+    receivers: BTreeMap<String, String>,
     /// States and reason of each message.
     states: BTreeMap<String, (Value, String)>,
 }
@@ -94,10 +98,17 @@ pub fn check(campaign: &Campaign, settled: bool) -> Report {
         }
         map
     };
-    let (calls, effects) = (grouped("calls"), grouped("effects"));
-    let report = Report::default();
-    let mut checker =
-        Checker { campaign, mesh, report, calls, effects, began: BTreeMap::new(), states: BTreeMap::new() };
+    let mut checker = Checker {
+        campaign,
+        mesh,
+        report: Report::default(),
+        calls: grouped("calls"),
+        effects: grouped("effects"),
+        began: BTreeMap::new(),
+        profiles: profiles(&campaign.told),
+        receivers: BTreeMap::new(),
+        states: BTreeMap::new(),
+    };
     checker.run(settled);
     checker.report
 }
@@ -114,6 +125,8 @@ impl Checker<'_> {
         self.figures();
         self.ledger();
         let expected = self.expected();
+        let receivers = expected.iter().map(|(message, expected)| (message.clone(), expected.target.clone()));
+        self.receivers = receivers.collect();
         let mut submissions = BTreeMap::new();
         for (message, expected) in &expected {
             self.message(message, expected, &mut submissions);
@@ -269,17 +282,24 @@ impl Checker<'_> {
         }
         let count = |kind: &str| events.iter().filter(|event| *event == kind).count();
         let (called, effect) = (self.calls.contains_key(id), self.effects.contains_key(id));
+        let receiver = self.receivers.get(message);
+        let profile = receiver.and_then(|task| self.profiles.get(task)).map_or("", String::as_str);
         let fits = match state.as_str() {
             "receipt-recorded" => effect && count("adapter-receipt-recorded") == 1,
-            "confirmed-not-submitted" => !effect && count("adapter-submission-reconciled") == 1,
-            "manual-reconciliation" => count("adapter-submission-reconciled") == 1,
+            // Without a final absence only the process that never made the call can know.
+            "confirmed-not-submitted" => {
+                count("adapter-submission-reconciled") == 1 && !effect && (profile == "final" || !called)
+            }
+            "manual-reconciliation" => count("adapter-submission-reconciled") == 1 && profile != "final",
             "outcome-unknown" => !settled && count("adapter-attempt-started") == 1,
             "prepared" => !called && count("adapter-attempt-started") == 0,
             _ => false,
         };
         let started = count("adapter-attempt-started");
         if !fits || started > 1 || count("adapter-receipt-contradicts") > 0 {
-            self.problem(format!("impossible: {id} is {state}, called {called}, effect {effect}, audit {events:?}"));
+            self.problem(format!(
+                "impossible: {id} ({profile}) is {state}, called {called}, effect {effect}, audit {events:?}"
+            ));
         }
         *self.report.states.entry(state).or_default() += 1;
     }
@@ -345,6 +365,15 @@ impl Checker<'_> {
             }
         }
     }
+}
+
+/// The adapter profile of every task that somebody tried to register.
+fn profiles(told: &[Told]) -> BTreeMap<String, String> {
+    let registered = told.iter().flat_map(|one| one.tries.values()).filter_map(|attempt| {
+        let task = &attempt.params["task"];
+        Some((task["taskId"].as_str()?.to_owned(), task["adapterRef"]["kind"].as_str()?.to_owned()))
+    });
+    registered.collect()
 }
 
 /// Attempts whose begin was acknowledged for the first time, and by whom.

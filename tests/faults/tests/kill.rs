@@ -14,7 +14,7 @@ fn kills(usual: usize) -> usize {
 
 #[test]
 fn nothing_acknowledged_is_lost_and_nothing_happens_twice() {
-    let (folder, seed, kills) = (tempfile::tempdir().expect("a folder"), random::seed(), kills(8));
+    let (folder, seed, kills) = (tempfile::tempdir().expect("a folder"), random::seed(), kills(6));
     let mut campaign = Campaign::new(folder.path(), PROGRAM, seed, false, "full");
     for kill in 1..=kills {
         campaign.kill_one();

@@ -38,7 +38,7 @@ fn with_full_torn_and_reordered_writes_do_no_harm() {
 }
 
 fn nothing_is_lost(leaking: bool) {
-    let kills = std::env::var("THREADMESH_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
+    let kills = std::env::var("THREADMESH_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(3);
     let report = run("full", leaking, kills);
     assert!(report.problems.is_empty(), "{:#?}", report.problems);
     assert!(report.acknowledged >= 40, "{report}");

@@ -50,7 +50,7 @@ fn every_damage_is_found() {
     holds(&after(&campaign, "calls", |entries| entries[0].caller += 1), "called by another process");
     holds(
         &after(&campaign, "effects", |entries| drop(entries.remove(0))),
-        "is receipt-recorded, called true, effect false",
+        "(final) is receipt-recorded, called true, effect false",
     );
     let unknown = |entries: &mut Vec<ledger::Entry>| entries[0].submission = "sub_unknown-0001".into();
     holds(&after(&campaign, "effects", unknown), "which no record knows");
