@@ -1,6 +1,7 @@
 //! Conformance vectors and those who answer them: spec/conformance/README.md.
 
 pub mod drivers;
+pub mod servers;
 pub mod vectors;
 
 use serde_json::{Value, json};

@@ -4,6 +4,7 @@ use crate::functions;
 use crate::service::{Answer, Call, Frame, Service, error};
 use crate::tokens::{Entry, Kind};
 use std::sync::Arc;
+use std::time::Duration;
 use threadmesh_runtime::codes;
 use threadmesh_runtime::host::{Cancel, Host, HostError};
 use threadmesh_runtime::wit::{Effect, Principal, PrincipalKind, Status};
@@ -16,12 +17,20 @@ pub struct Hosted {
     host: Arc<Host>,
     perform: Perform,
     cancel: Cancel,
+    settle: Option<Duration>,
 }
 
 impl Hosted {
     /// Answers operations with `host`, and the `core.*` methods with its core.
     pub fn new(host: Arc<Host>, perform: Perform) -> Self {
-        Hosted { host, perform, cancel: Cancel::default() }
+        Hosted { host, perform, cancel: Cancel::default(), settle: None }
+    }
+
+    /// The same, but an answer leaves when everything that its operation left to do is done, or `limit` is over: for
+    /// callers that must see what follows, one after the other.
+    #[must_use]
+    pub fn settling(self, limit: Duration) -> Self {
+        Hosted { settle: Some(limit), ..self }
     }
 
     fn cut(&self, text: &str) -> Result<Frame, HostError> {
@@ -47,6 +56,9 @@ impl Service for Hosted {
         }
         match self.host.call_until(Some(&principal(entry)), method, params, &self.cancel) {
             Ok(reply) => {
+                if let Some(limit) = self.settle {
+                    self.host.settle(limit);
+                }
                 reply.calls.into_iter().for_each(|effect| (self.perform)(effect));
                 match reply.status {
                     Status::Refused => Answer::Error(reply.body),

@@ -1,7 +1,7 @@
 //! `serve`: JSON-RPC over a socket and over stdio, with the real core and the real store.
 
 use crate::program::world::World;
-use crate::program::{Client, StdioServer};
+use crate::program::{Client, Rig, StdioServer};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -177,6 +177,27 @@ fn every_vector_is_answered_over_json_rpc() {
     let _server = world.serve();
     let (code, values) = world.rig.json(&["conformance", "--driver-jsonrpc", "mesh.db.run/socket", "--as", "alice"]);
     assert_eq!((code, &values[0]["failed"]), (0, &json!(0)), "{}", values[0]["failing"]);
+}
+
+#[test]
+fn the_scenarios_are_performed_by_real_servers_on_real_databases() {
+    let rig = Rig::new();
+    let (code, values) = rig.json(&[
+        "conformance",
+        "--driver-jsonrpc",
+        "--group",
+        "operations",
+        "--group",
+        "policy",
+        "--group",
+        "delivery",
+        "--group",
+        "frames",
+    ]);
+    assert_eq!((code, &values[0]["failed"]), (0, &json!(0)), "{}", values[0]["failing"]);
+    // What no transport takes is left out: calls of the host itself, and those of nobody.
+    let groups = values[0]["groups"].as_object().expect("groups");
+    assert!(groups.values().all(|group| group["passed"].as_u64() > Some(0)), "{}", values[0]["groups"]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::client::Client;
 use crate::conformance::drivers::{BuiltIn, Driver, Process, Server};
+use crate::conformance::servers::OwnServers;
 use crate::conformance::vectors::{self, File};
 use crate::conformance::{Verdict, judge};
 use crate::failure::{Exit, Failure, Outcome};
@@ -21,6 +22,7 @@ const SHOWN_MAX: usize = 50;
   threadmesh conformance
   threadmesh conformance --group lifecycle --group time
   threadmesh conformance --driver 'python3 my_driver.py'
+  threadmesh conformance --driver-jsonrpc
   threadmesh conformance --driver-jsonrpc mesh.db.run/socket --token-file operator.token
 
 A driver reads calls and writes answers as JSON lines on stdio: spec/conformance/README.md.
@@ -29,9 +31,10 @@ pub struct Arguments {
     /// A command that answers JSON lines
     #[arg(long, value_name = "CMD", conflicts_with = "driver_jsonrpc")]
     driver: Option<String>,
-    /// The socket of a running server, asked by its core.* methods
-    #[arg(long, value_name = "PATH")]
-    driver_jsonrpc: Option<PathBuf>,
+    /// A server: the one that runs behind this socket, by its core.* methods alone; without PATH, servers of this run's
+    /// own on fresh databases, which perform the scenarios too
+    #[arg(long, value_name = "PATH", num_args = 0..=1)]
+    driver_jsonrpc: Option<Option<PathBuf>>,
     #[command(flatten)]
     token: target::TokenArguments,
     /// Only this group; may be given more than once
@@ -49,6 +52,8 @@ struct Count {
     failed: usize,
     /// Steps of scenarios that the driver has no way to make.
     skipped_steps: usize,
+    /// Vectors of functions that the driver does not have.
+    skipped: usize,
     accepting: usize,
     rejecting: usize,
 }
@@ -71,7 +76,10 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     if let Some(command) = &arguments.driver {
         return report(&files, &mut Process::start(command)?, printer);
     }
-    if let Some(socket) = &arguments.driver_jsonrpc {
+    if let Some(None) = &arguments.driver_jsonrpc {
+        return report(&files, &mut OwnServers::start()?, printer);
+    }
+    if let Some(Some(socket)) = &arguments.driver_jsonrpc {
         let client = Client::connect(socket, &arguments.token.secret(crate::database::of_socket(socket).as_deref())?)?;
         return report(&files, &mut Server { client }, printer);
     }
@@ -91,6 +99,10 @@ fn report(files: &[File], driver: &mut dyn Driver, printer: Printer) -> Outcome 
     for file in files {
         let count = counts.entry(&file.group).or_default();
         for vector in &file.vectors {
+            if !driver.knows(&vector.function) {
+                count.skipped += 1;
+                continue;
+            }
             *(if vector.ok.is_some() { &mut count.accepting } else { &mut count.rejecting }) += 1;
             match judge(vector, &driver.answer(&vector.function, &vector.args)?) {
                 Verdict::Passed => count.passed += 1,
@@ -108,7 +120,7 @@ fn report(files: &[File], driver: &mut dyn Driver, printer: Printer) -> Outcome 
     }
     let failed: usize = counts.values().map(|count| count.failed).sum();
     let passed: usize = counts.values().map(|count| count.passed).sum();
-    let members = |count: &Count| json!({"passed": count.passed, "failed": count.failed, "skippedSteps": count.skipped_steps, "accepting": count.accepting, "rejecting": count.rejecting});
+    let members = |count: &Count| json!({"passed": count.passed, "failed": count.failed, "skipped": count.skipped, "skippedSteps": count.skipped_steps, "accepting": count.accepting, "rejecting": count.rejecting});
     let groups: serde_json::Map<String, Value> =
         counts.iter().map(|(group, count)| ((*group).to_owned(), members(count))).collect();
     let value = json!({"passed": passed, "failed": failed, "groups": groups, "failing": failing});
@@ -129,8 +141,12 @@ fn for_people(counts: &BTreeMap<&str, Count>, failing: &[Value], passed: usize, 
         lines.push(format!("… and {} more; --json lists them all", failing.len() - SHOWN_MAX));
     }
     for (group, count) in counts {
-        let Count { passed, failed, skipped_steps, accepting, rejecting } = count;
-        let skipped = if *skipped_steps > 0 { format!(", {skipped_steps} steps left out") } else { String::new() };
+        let Count { passed, failed, skipped_steps, skipped, accepting, rejecting } = count;
+        let left_out = |number: &usize, what: &str| match number {
+            0 => String::new(),
+            number => format!(", {number} {what} left out"),
+        };
+        let skipped = [left_out(skipped, "vectors"), left_out(skipped_steps, "steps")].concat();
         lines.push(format!(
             "{group:16} {passed:6} passed {failed:4} failed  ({accepting} accepting, {rejecting} rejecting{skipped})"
         ));

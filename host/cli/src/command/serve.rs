@@ -63,9 +63,10 @@ pub struct Arguments {
     /// A file with the time in milliseconds since the Unix epoch (for tests only)
     #[arg(long, value_name = "FILE", hide = true)]
     test_clock: Option<PathBuf>,
-    /// Make no calls and ask about none: what becomes of attempts is up to the callers (for tests only)
+    /// Be the server of a scenario: make no calls, and answer when all that an operation leaves to do is done (for tests
+    /// only)
     #[arg(long, hide = true)]
-    test_no_calls: bool,
+    test_scenario: bool,
 }
 
 /// Runs it.
@@ -83,10 +84,12 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     })?;
     // The place is taken before anything is done for the database: a second server is refused first.
     let place = if arguments.stdio { None } else { Some(place(arguments)?) };
-    if !arguments.test_no_calls {
-        opened.dispatch(log)?;
+    let mut service = opened.service();
+    match arguments.test_scenario {
+        true => service = service.settling(PATIENCE),
+        false => opened.dispatch(log)?,
     }
-    let service: Arc<dyn Service> = Arc::new(opened.service());
+    let service: Arc<dyn Service> = Arc::new(service);
     match place {
         None => over_stdio(arguments, &service, &book, &stop)?,
         Some(place) => {

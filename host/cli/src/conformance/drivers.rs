@@ -12,6 +12,11 @@ use threadmesh_runtime::{Core, Session, WasmCore, driver};
 pub trait Driver {
     /// The answer to one call. An error ends the run: the driver itself is gone.
     fn answer(&mut self, function: &str, args: &Map<String, Value>) -> Result<Value, Failure>;
+
+    /// Whether the driver can be asked for this function at all; vectors of others are left out, and counted.
+    fn knows(&self, _function: &str) -> bool {
+        true
+    }
 }
 
 /// The component of this program.
@@ -107,6 +112,11 @@ pub struct Server {
 }
 
 impl Driver for Server {
+    /// A scenario starts from nothing, and this is a server that others use.
+    fn knows(&self, function: &str) -> bool {
+        threadmesh_server::functions::method(function).is_some()
+    }
+
     fn answer(&mut self, function: &str, args: &Map<String, Value>) -> Result<Value, Failure> {
         let Some(method) = threadmesh_server::functions::method(function) else {
             return Ok(json!({"unusable": format!("no method for function `{function}`")}));
