@@ -2,6 +2,7 @@
 
 mod cli;
 mod conformance;
+mod differential;
 mod generated;
 mod layering;
 mod program;

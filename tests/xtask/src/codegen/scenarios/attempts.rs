@@ -14,6 +14,8 @@ pub(super) fn stories() -> Vec<Story> {
         own_call(),
         in_one_commit(),
         in_one_commit_refused(),
+        in_one_commit_gates(),
+        begin_gates(),
         not_bound(),
         incapable(),
         changed(),
@@ -140,6 +142,44 @@ fn in_one_commit_refused() -> Story {
     story.call("builder-w1", operation, begin(number, 0)).refused("adapter-not-bound", "AD-1").effects(json!([]));
     story.seen(number, received(0, "pending", ""));
     story.declare(with(profile(), "/capabilities/intents", json!(["steer"])).clone()).error("capabilities-invalid");
+    story
+}
+
+/// The same gates as those of its parts: the adapter, the lease, the incarnation.
+fn in_one_commit_gates() -> Story {
+    let mut story = Story::adapted("accepted and begun in one commit: the gates", "peer");
+    story.send(with(envelope(1, "suggest", 0), "/delivery/requestedMode", "store-only")).ok(json!({"replay": false}));
+    story.messages = 1;
+    let second = story.sent("suggest", 0);
+    let begin = |number: u32| with(message_at(number, 0), "/claimToken", var("token"));
+    let operation = "adapter.acceptAndBegin";
+    story.claim("builder", 1, 0).keep("token", "/claimToken").ok(json!({}));
+    story.call("builder", operation, begin(1)).refused("adapter-incapable", "AD-2").effects(json!([]));
+    story.claim("builder", second, 0).keep("token", "/claimToken").ok(json!({}));
+    story.call("builder", operation, begin(second)).at(MINUTE).refused("mailbox-claim-expired", "MB-3");
+    let next = json!({"previous": builder(), "next": task_input("builder", "inc_builder-0002"), "expectedRevision": 0});
+    story.call("bob", "tasks.rotateIncarnation", next).ok(json!({}));
+    story.call("builder", operation, begin(second)).refused("task-retired", "OP-4").effects(json!([]));
+    story
+}
+
+/// The second gate asks about the adapter again: one that is gone or can no longer do it is not called.
+fn begin_gates() -> Story {
+    let mut story = Story::adapted("an adapter that is gone when the attempt begins", "peer");
+    let number = story.accepted("suggest", 0);
+    story.prepare(number, 1).keep("submission", "/submission/submissionId").ok(json!({"replay": false}));
+    let attach = |revision: u32, reference: Value| json!({"task": builder(), "adapterRef": reference, "expectedRevision": revision});
+    story.call("builder", "tasks.attach", attach(0, json!({"kind": "gone"}))).ok(json!({"revision": 1}));
+    story.begin(1).refused("adapter-not-bound", "AD-1").effects(json!([]));
+    story.call("builder", "tasks.attach", attach(1, adapter_ref())).ok(json!({"revision": 2}));
+    let mut less = with(profile(), "/digest", format!("sha256:{:064}", 2));
+    less["capabilities"]["intents"] = json!(["suggest"]);
+    less["capabilities"]["deliveryModes"] = json!(["store-only"]);
+    less["capabilities"]["features"]["idleWake"] = false.into();
+    story.declare(less);
+    story.begin(1).refused("adapter-incapable", "AD-2").effects(json!([]));
+    story.declare(profile());
+    story.begin(1).rules(&["AD-1", "AD-2", "AD-3"]).ok(json!({"replay": false})).effects(json!([{"kind": "call"}]));
     story
 }
 

@@ -242,6 +242,8 @@ fn absent_now() -> Story {
     });
     story.call("host", "adapter.recordQuery", found).at(5 * MINUTE).instance("host-2").ok(state("receipt-recorded"));
     story.call("host", "adapter.listUnresolved", json!({})).ok(json!({"items": []}));
+    let unknown = json!({"submissionId": "sub_unknown1", "result": "absent-now", "evidenceRefs": ["query:1"]});
+    story.call("host", "adapter.recordQuery", unknown).error("not-visible");
     story
 }
 
@@ -524,5 +526,7 @@ fn restart() -> Story {
         .ok(state("manual-reconciliation"))
         .effects(json!([]));
     story.call("host", "adapter.listUnresolved", json!({})).ok(json!({"items": []}));
+    let unknown = json!({"submissionId": "sub_unknown1", "result": "absent-now", "evidenceRefs": ["query:1"]});
+    story.call("host", "adapter.recordQuery", unknown).error("not-visible");
     story
 }
