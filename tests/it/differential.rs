@@ -90,7 +90,7 @@ fn compare(lanes: &mut [Lane<'_>], log: &Log, number: u64, seen: &mut Seen) -> R
             instance: step["instance"].as_str().unwrap_or("host-1"),
         };
         let mut made =
-            lanes.iter_mut().filter(|lane| number % lane.every == 0).map(|lane| (lane.name, lane.call(&call)));
+            lanes.iter_mut().filter(|lane| number.is_multiple_of(lane.every)).map(|lane| (lane.name, lane.call(&call)));
         let (name, first) = made.next().expect("the first lane always takes part");
         for (other, same) in made {
             if first != same {

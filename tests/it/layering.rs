@@ -44,7 +44,7 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
         .iter()
         .map(|package| {
             let normal = package["dependencies"].as_array().expect("dependencies").iter();
-            let names = normal.filter(|dependency| dependency["kind"].is_null()).map(|dependency| name(dependency));
+            let names = normal.filter(|dependency| dependency["kind"].is_null()).map(name);
             (name(package), names.collect())
         })
         .collect()

@@ -24,6 +24,7 @@ fn tracked() -> Vec<PathBuf> {
         .collect()
 }
 
+#[allow(clippy::ptr_arg, reason = "passed to iterators over paths")]
 fn name(path: &PathBuf) -> String {
     path.strip_prefix(xtask::root()).expect("below the root").to_string_lossy().into_owned()
 }
