@@ -307,7 +307,7 @@ fn unseen_tasks() -> Story {
     ] {
         let changes = [
             ("tasks.get", json!({"task": task})),
-            ("tasks.wait", json!({"task": task})),
+            ("tasks.wait", json!({"task": task, "timeoutMs": 0})),
             ("tasks.attach", json!({"task": task, "adapterRef": adapter_ref(), "expectedRevision": 0})),
             ("tasks.updateRuntime", json!({"task": task, "runtime": {"runId": "run-2"}, "expectedRevision": 0})),
             ("tasks.setConsent", json!({"task": task, "consent": {"mute": true}, "expectedRevision": 0})),

@@ -141,7 +141,7 @@ fn audit_views() -> Story {
 /// `tasks.wait` without patience: the events of a task's own stream after a cursor.
 fn waits() -> Story {
     let mut story = Story::granted("the events of a task after a cursor", "peer");
-    let wait = |task: Value, after: u32| json!({"task": task, "afterCursor": after});
+    let wait = |task: Value, after: u32| json!({"task": task, "afterCursor": after, "timeoutMs": 0});
     let started =
         json!({"events": types(&["task-registered", "relationship-granted"]), "nextCursor": 2, "timedOut": false});
     story.call("writer", "tasks.wait", wait(writer(), 0)).ok(started);

@@ -239,7 +239,7 @@ fn rotation() -> Story {
     story.seen(number, received(1, "stale", "stale-incarnation"));
     let retired = "task-retired";
     story.call("builder", "tasks.get", json!({"task": builder()})).refused(retired, "OP-4");
-    story.call("builder", "tasks.wait", json!({"task": builder()})).refused(retired, "OP-4");
+    story.call("builder", "tasks.wait", json!({"task": builder(), "timeoutMs": 0})).refused(retired, "OP-4");
     story.call("builder", "messages.getDisposition", message(number)).refused(retired, "OP-4");
     story.call("builder", "audit.list", message(number)).refused(retired, "OP-4");
     story.claim("builder", number, 1).refused(retired, "OP-4");
