@@ -3,14 +3,20 @@
 //! That every rule is noticed when it is switched off is tested in `tests/native/tests/toggles.rs`, since the switch is
 //! one for a whole process.
 
-use serde_json::Value;
+mod hosted;
+
+use crate::program::Rig;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
-use threadmesh_native::NativeCore;
+use threadmesh_native::{NativeCore, twin::Twin};
+use threadmesh_runtime::store::{MemoryStore, Store};
 use threadmesh_runtime::vectors::{Verdict, judge};
-use threadmesh_runtime::{Core, Session, WasmCore, driver};
+use threadmesh_runtime::{Core, Session, WasmCore, driver, scenario};
+use threadmesh_store_sqlite::{Options, SqliteStore, Synchronous};
 
 /// A vector and the name of its file.
 pub type Named = (String, Value);
@@ -117,4 +123,54 @@ fn refusals_are_those_of_the_table_and_name_the_rules_of_their_steps() {
     }
     println!("{refusals} refusals");
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+/// Performs every scenario through hosts over a store of `make`, with both cores as one.
+fn through_hosts(make: &dyn Fn(usize) -> Arc<dyn Store>) {
+    let twin = Twin::new(Arc::new(NativeCore), Arc::new(WasmCore::new().expect("the component")));
+    let (mut performed, mut faults, start) = (0, Vec::new(), Instant::now());
+    for (index, (file, vector)) in vectors().iter().enumerate().filter(|(_, (_, it))| it["function"] == "scenario") {
+        let mut hosts = hosted::Hosts::new(Arc::new(twin.clone()), make(index));
+        let answer = match scenario::perform(&vector["args"], &mut hosts) {
+            Ok(transcript) => json!({"ok": transcript}),
+            Err(fault) => json!({"unusable": fault}),
+        };
+        performed += 1;
+        if let Verdict::Failed(how) = judge(vector, &answer) {
+            faults.push(format!("{file}: {}: {how:.2000}", vector["name"]));
+        }
+    }
+    println!("{performed} scenarios through hosts in {:.1} s", start.elapsed().as_secs_f64());
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+#[test]
+fn every_scenario_holds_in_hosts_over_memory() {
+    through_hosts(&|_| Arc::new(MemoryStore::new()));
+}
+
+#[test]
+fn every_scenario_holds_in_hosts_over_sqlite() {
+    let folder = tempfile::tempdir().expect("a folder");
+    through_hosts(&|index| {
+        let options = Options { synchronous: Synchronous::Off, ..Options::default() };
+        Arc::new(SqliteStore::open(folder.path().join(format!("{index}.db")), options).expect("a store"))
+    });
+}
+
+#[test]
+fn every_scenario_holds_over_json_rpc() {
+    let groups = ["operations", "policy", "delivery", "frames", "time"];
+    let mut args = vec!["conformance", "--json", "--driver-jsonrpc"];
+    args.extend(groups.iter().flat_map(|group| ["--group", group]));
+    let folder = xtask::root().join("spec/conformance");
+    args.extend(["--dir", folder.to_str().expect("a path")]);
+    let ran = Rig::new().run(&args);
+    let told: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
+    let left_out: i64 = groups.iter().filter_map(|group| told["groups"][group]["skippedSteps"].as_i64()).sum();
+    println!("{} passed over JSON-RPC, {left_out} steps of the host's own left out", told["passed"]);
+    assert_eq!((ran.code, &told["failing"]), (0, &json!([])), "{ran:?}");
+    assert!(told["passed"].as_u64() > Some(300), "{ran:?}");
+    // The host's own calls, what follows on them, and the one scenario of callers without a credential.
+    assert!((1..400).contains(&left_out), "{left_out} steps were left out");
 }
