@@ -2,6 +2,7 @@
 
 mod attestation;
 mod document_vectors;
+mod endings;
 mod errors;
 mod limits;
 pub mod ordered;
@@ -21,6 +22,7 @@ pub type Output = (String, String);
 pub fn outputs(root: &Path) -> Result<Vec<Output>> {
     let mut all = Vec::new();
     all.extend(attestation::generate()?);
+    all.extend(endings::generate(root)?);
     all.extend(errors::generate(root)?);
     all.extend(limits::generate(root)?);
     all.extend(rules::generate(root)?);

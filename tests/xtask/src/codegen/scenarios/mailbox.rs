@@ -144,6 +144,16 @@ fn tokens() -> Story {
 /// Rules MB-4 and LC-12: what is decided stays decided.
 fn decided() -> Story {
     let mut story = Story::granted("what is decided stays decided", "peer");
+    let other = [
+        ("unsupported", "unsupported-delivery-mode"),
+        ("unsupported", "structured-gate-required"),
+        ("rejected", "other"),
+    ];
+    for (decision, reason) in other {
+        let number = story.sent("suggest", 0);
+        let params = with(with(message_at(number, 0), "/decision", decision), "/reasonCode", reason);
+        story.call("builder", "messages.respond", params).rules(&["LC-18"]).ok(received(1, decision, reason));
+    }
     for decision in ["accepted", "rejected", "unsupported", "revoked"] {
         let number = story.sent("suggest", 0);
         let reason = match decision {

@@ -30,6 +30,8 @@ pub(super) fn stories() -> Vec<Story> {
         contradiction(),
         contradiction_before_begin(),
         contradiction_while_open(),
+        contradiction_after_the_end(),
+        contradiction_after_expiry(),
         rotated(),
         restart(),
     ]
@@ -474,6 +476,40 @@ fn contradiction_while_open() -> Story {
         .ok(json!({"replay": true, "submission": {"state": "manual-reconciliation"}}))
         .effects(json!([]));
     story.reconcile("ops", 1, submitted("turn-1")).ok(json!({"disposition": {"delivery": "adapter-submitted"}}));
+    story
+}
+
+/// A receipt for a message that failed meanwhile: quarantine, which ends only in what the record can still say.
+fn contradiction_after_the_end() -> Story {
+    let mut story = Story::adapted("a receipt after the message failed", "peer");
+    let number = story.begun("suggest", 0);
+    story.query("absent-final").at(SETTLED).ok(state("confirmed-not-submitted"));
+    let fail = with(message_at(number, 1), "/failureReason", "It was not submitted.");
+    story.call("builder", "messages.failDelivery", fail).ok(json!({"revision": 2, "delivery": "failed"}));
+    story
+        .receipt("host", 2, receipt("turn-1"))
+        .ok(json!({"contradiction": true, "submission": {"state": "manual-reconciliation"}}));
+    story.seen(number, json!({"revision": 2, "delivery": "failed"}));
+    story.receipt("ops", 2, receipt("turn-1")).refused("transition-illegal", "LC-16");
+    story.reconcile("ops", 2, submitted("turn-1")).refused("transition-illegal", "LC-16");
+    story.reconcile("ops", 2, evidence("confirmed-not-submitted")).ok(state("confirmed-not-submitted"));
+    story.prepare(number, 2).refused("state-conflict", "SU-3");
+    story
+}
+
+/// The same for one that was swept: nothing is submitted again, and the quarantine is not swept away.
+fn contradiction_after_expiry() -> Story {
+    let mut story = Story::adapted("a receipt after the message expired", "peer");
+    let number = story.begun("suggest", 0);
+    story.query("absent-final").at(SETTLED).ok(state("confirmed-not-submitted"));
+    story.call("guard", "maintenance.expireDue", json!({})).at(60 * MINUTE).ok(json!({"expired": [{"revision": 2}]}));
+    story
+        .receipt("host", 2, receipt("turn-1"))
+        .ok(json!({"contradiction": true, "submission": {"state": "manual-reconciliation"}}));
+    story.query("absent-final").refused("reconciliation-authority", "SU-9");
+    story.reconcile("ops", 2, submitted("turn-1")).refused("transition-illegal", "LC-16");
+    story.reconcile("ops", 2, evidence("confirmed-not-submitted")).ok(state("confirmed-not-submitted"));
+    story.seen(number, json!({"revision": 2, "delivery": "expired", "decision": "accepted"}));
     story
 }
 

@@ -248,6 +248,12 @@ fn rotation() -> Story {
     story.call("bob", "tasks.updateRuntime", update).refused(retired, "OP-4");
     let attach = json!({"task": builder(), "adapterRef": adapter_ref(), "expectedRevision": 1});
     story.call("bob", "tasks.attach", attach).refused(retired, "OP-4");
+    let consent = json!({"task": builder(), "consent": {"mute": true}, "expectedRevision": 1});
+    story.call("bob", "tasks.setConsent", consent).refused(retired, "OP-4");
+    let fail = with(super::cast::message_at(number, 1), "/failureReason", "Retired.");
+    story.call("builder", "messages.failDelivery", fail).refused(retired, "OP-4");
+    let again = json!({"grant": grant("peer", 2), "decision": {"decisionId": "decision_work-2"}});
+    story.call("guard", "relationships.grant", again).refused(retired, "OP-4");
     story
         .call("bob", "tasks.get", json!({"task": builder()}))
         .rules(&["OP-4"])
