@@ -7,7 +7,7 @@ mod logs;
 mod reach;
 
 use crate::conformance;
-use logs::{Log, Random};
+use logs::{Log, READS, Random};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -54,22 +54,41 @@ struct Seen {
     calls: usize,
     changed: usize,
     commits: usize,
-    /// Operation, and how it ended: a code, `accepted` or `replayed`.
-    ended: BTreeSet<(String, String)>,
+    ended: BTreeSet<reach::Ending>,
+    /// The one answer for missing and foreign.
+    unseen: BTreeSet<String>,
+    /// Every call that was handed out: the tenant and the submission.
+    handed_out: BTreeSet<String>,
 }
 
 impl Seen {
-    fn note(&mut self, call: &Call<'_>, made: &Made) {
+    /// Counts a call, and says what must not be about it.
+    fn note(&mut self, call: &Call<'_>, made: &Made) -> Result<(), String> {
         self.calls += 1;
         self.commits += made.1.len();
         self.changed += usize::from(made.1.iter().any(|decision| decision["writes"] != json!([])));
-        let Some(first) = made.1.first() else { return };
-        let ended = match first["status"].as_str() {
-            Some("refused") => first["problem"]["code"].as_str().unwrap_or_default(),
-            Some(status) => status,
-            None => return,
-        };
+        let first = made.1.first().ok_or("there is no decision")?;
+        let status = first["status"].as_str().unwrap_or_default();
+        let ended = first["problem"]["code"].as_str().unwrap_or(status);
         self.ended.insert((call.method.to_owned(), ended.to_owned()));
+        let changes = ["writes", "audit", "effects"].iter().any(|part| first[part] != json!([]));
+        if changes && (status != "accepted" || READS.contains(&call.method)) {
+            return Err(format!("{status}, and yet it changes something: {first:#}"));
+        }
+        if ended == "not-visible" {
+            self.unseen.insert(first["response"].as_str().unwrap_or_default().to_owned());
+        }
+        let effects = first["effects"].as_array().into_iter().flatten();
+        for effect in effects.filter(|effect| effect["kind"] == "call") {
+            let tenant = call.principal.as_ref().map_or(&Value::Null, |principal| &principal["tenant"]);
+            if !self.handed_out.insert(format!("{tenant} {}", effect["key"])) {
+                return Err(format!("the same call was handed out twice: {effect}"));
+            }
+        }
+        if self.unseen.len() > 1 {
+            return Err(format!("missing and foreign look different: {:?}", self.unseen));
+        }
+        Ok(())
     }
 }
 
@@ -106,7 +125,7 @@ fn compare(lanes: &mut [Lane<'_>], log: &Log, number: u64, seen: &mut Seen) -> R
         if let Err(fault) = &first.0 {
             return Err(format!("step {}: {call:?}\n{name}: {fault}", index + 1));
         }
-        seen.note(&call, &first);
+        seen.note(&call, &first).map_err(|fault| format!("step {}: {call:?}\n{fault}", index + 1))?;
         keep(step, &first, &mut kept);
     }
     Ok(())

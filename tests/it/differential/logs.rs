@@ -78,7 +78,7 @@ pub fn broken(corpus: &[Value], random: &mut Random) -> Log {
 }
 
 /// Operations that change nothing.
-const READS: &[&str] = &[
+pub const READS: &[&str] = &[
     "adapter.getSubmission",
     "adapter.listUnresolved",
     "audit.list",

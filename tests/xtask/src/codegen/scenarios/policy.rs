@@ -103,6 +103,8 @@ fn own_tasks() -> Story {
             .rules(&["PO-2", "PO-9", "PO-10", "PO-11"])
             .ok(json!({"replay": false}));
     }
+    let told = json!([{"eventType": "message-durably-received", "detail": {"authority": "owner", "grantId": ""}, "actor": {"kind": "user", "id": "alice"}}]);
+    story.call("alice", "audit.list", message(2)).ok(told);
     story.send(envelope(4, "suggest", 0)).named("denied").rules(&["PO-2"]).error(DENIED);
     let policy = by(4, "suggest", "policy", "guard");
     story.call("guard", "messages.send", policy).rules(&["PO-2"]).error(DENIED).same_as("denied");
