@@ -48,10 +48,9 @@ fn every_damage_is_found() {
     holds(&after(&campaign, "effects", twice), "two effects of");
     holds(&after(&campaign, "calls", twice), "2 times called");
     holds(&after(&campaign, "calls", |entries| entries[0].caller += 1), "called by another process");
-    holds(
-        &after(&campaign, "effects", |entries| drop(entries.remove(0))),
-        "(final) is receipt-recorded, called true, effect false",
-    );
+    // Which profile the first effect belongs to is a matter of threads.
+    let missing = after(&campaign, "effects", |entries| drop(entries.remove(0)));
+    holds(&missing, "is receipt-recorded, called true, effect false");
     let unknown = |entries: &mut Vec<ledger::Entry>| entries[0].submission = "sub_unknown-0001".into();
     holds(&after(&campaign, "effects", unknown), "which no record knows");
 
