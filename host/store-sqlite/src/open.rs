@@ -97,7 +97,7 @@ fn look(
     {
         return Err(OpenError::damaged(&path, detail));
     }
-    schema::check_history(&conn.raw, migrations, layout).map_err(|error| OpenError::while_opening(&path, error))?;
+    schema::check_history(&conn.raw, migrations).map_err(|error| OpenError::while_opening(&path, error))?;
     Ok((conn, None))
 }
 

@@ -58,14 +58,18 @@ pub(crate) fn inspect(conn: &Connection) -> rusqlite::Result<Found> {
     }
 }
 
-/// Whether the recorded steps are those that this program knows, up to the file's layout.
-pub(crate) fn check_history(conn: &Connection, migrations: &[Migration], layout: i64) -> Result<(), StoreError> {
-    let mut statement = conn.prepare("SELECT version, fingerprint FROM migrations ORDER BY version").in_store()?;
-    let recorded: Vec<(i64, String)> =
-        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).and_then(Iterator::collect).in_store()?;
+/// Whether the recorded steps are those that this program knows, up to the file's layout. Layout and steps are read by one
+/// statement, from one snapshot: somebody may be bringing the file up to date meanwhile.
+pub(crate) fn check_history(conn: &Connection, migrations: &[Migration]) -> Result<(), StoreError> {
+    let sql =
+        "SELECT version, fingerprint, (SELECT user_version FROM pragma_user_version) FROM migrations ORDER BY version";
+    let mut statement = conn.prepare(sql).in_store()?;
+    let read = |row: &rusqlite::Row<'_>| Ok(((row.get(0)?, row.get(1)?), row.get(2)?));
+    let rows: Vec<((i64, String), i64)> = statement.query_map([], read).and_then(Iterator::collect).in_store()?;
+    let layout = rows.first().map_or(0, |(_, layout)| *layout);
     let known = migrations.iter().filter(|migration| migration.version <= layout);
-    let known: Vec<(i64, String)> = known.map(|migration| (migration.version, fingerprint(migration.sql))).collect();
-    if recorded == known {
+    let known = known.map(|migration| (migration.version, fingerprint(migration.sql)));
+    if !rows.is_empty() && known.eq(rows.into_iter().map(|(step, _)| step)) {
         return Ok(());
     }
     Err(StoreError::damaged("its layout was made by other steps than those that this program knows"))
@@ -92,7 +96,7 @@ fn migrate_in_transaction(
     // Another process may have been first.
     let layout: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0)).in_store()?;
     if layout > 0 {
-        check_history(conn, migrations, layout)?;
+        check_history(conn, migrations)?;
     }
     for migration in migrations.iter().filter(|migration| migration.version > layout) {
         conn.execute_batch(migration.sql).in_store()?;
