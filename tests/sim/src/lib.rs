@@ -1,0 +1,1 @@
+//! Deterministic simulation and model checking of ThreadMesh.
