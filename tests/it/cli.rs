@@ -3,6 +3,7 @@
 mod calls;
 mod demo;
 mod documents;
+mod http;
 mod mesh;
 mod serve;
 mod tokens;

@@ -1,8 +1,10 @@
 //! Runs the program as a process of its own, in a folder of its own.
 
+pub mod http;
 pub mod server;
 pub mod world;
 
+pub use http::{Answered, Asked};
 pub use server::{Client, Server, StdioServer};
 
 use serde_json::Value;

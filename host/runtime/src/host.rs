@@ -14,6 +14,7 @@ mod error;
 mod follow;
 mod frames;
 mod group;
+mod probe;
 mod read;
 mod replay;
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! its own, so that its answer may come after those of later frames.
 
 use crate::lines::{Line, Lines};
-use crate::service::{Answer, Frame, Service, error, respond, run};
+use crate::service::{Answer, Service, error, refuse, respond, run, waits};
 use crate::stop::Stop;
 use crate::tokens::{Entry, TokenBook};
 use std::io::{self, Read, Write};
@@ -147,23 +147,24 @@ impl Connection<'_> {
         }
     }
 
-    fn frame(&self, text: &str, output: &Output, waits: &Arc<Waits>) -> io::Result<()> {
+    fn frame(&self, text: &str, output: &Output, waiting: &Arc<Waits>) -> io::Result<()> {
         let frame = match self.service.split(text) {
             Ok(frame) => frame,
             Err(problem) => return output.send(&respond("null", &Answer::Error(problem))),
         };
-        if !frame.calls.iter().any(|call| call.response.is_none() && self.service.waits(&call.method)) {
+        if !waits(self.service.as_ref(), &frame) {
             return answer(run(self.service.as_ref(), self.entry, frame), output);
         }
-        if !waits.enter(self.limits.waits_max) {
-            return answer(turn_away(&frame), output);
+        if !waiting.enter(self.limits.waits_max) {
+            let busy = error("backpressure", "too many waiting calls on this connection");
+            return answer(refuse(&frame, &Answer::Error(busy)), output);
         }
         let (service, entry) = (Arc::clone(self.service), self.entry.clone());
-        let (output, waits) = (output.clone(), Arc::clone(waits));
+        let (output, waiting) = (output.clone(), Arc::clone(waiting));
         let wait = move || {
             // Whoever waited may have gone; there is nobody else to tell.
             let _ = answer(run(service.as_ref(), &entry, frame), &output);
-            waits.leave();
+            waiting.leave();
         };
         std::thread::Builder::new().name("wait".to_owned()).spawn(wait).map(drop)
     }
@@ -171,16 +172,4 @@ impl Connection<'_> {
 
 fn answer(text: Option<String>, output: &Output) -> io::Result<()> {
     text.map_or(Ok(()), |text| output.send(&text))
-}
-
-/// The answer to a frame that may not wait because too many do.
-fn turn_away(frame: &Frame) -> Option<String> {
-    let busy = Answer::Error(error("backpressure", "too many waiting calls on this connection"));
-    let answers: Vec<String> =
-        frame.calls.iter().filter_map(|call| Some(respond(call.id.as_deref()?, &busy))).collect();
-    match (answers.is_empty(), frame.batch) {
-        (true, _) => None,
-        (false, true) => Some(format!("[{}]", answers.join(","))),
-        (false, false) => Some(answers.concat()),
-    }
 }

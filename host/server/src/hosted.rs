@@ -51,10 +51,14 @@ impl Service for Hosted {
     }
 
     fn call(&self, entry: &Entry, method: &str, params: &str) -> Answer {
+        self.call_until(entry, method, params, &self.cancel)
+    }
+
+    fn call_until(&self, entry: &Entry, method: &str, params: &str, cancel: &Cancel) -> Answer {
         if let Some(answer) = functions::answer(self.host.core(), method, params) {
             return answer;
         }
-        match self.host.call_until(Some(&principal(entry)), method, params, &self.cancel) {
+        match self.host.call_until(Some(&principal(entry)), method, params, cancel) {
             Ok(reply) => {
                 if let Some(limit) = self.settle {
                     self.host.settle(limit);
@@ -67,6 +71,10 @@ impl Service for Hosted {
             }
             Err(error) => Answer::Error(refusal(&error)),
         }
+    }
+
+    fn healthy(&self) -> bool {
+        self.host.probe().is_ok()
     }
 
     fn end_waits(&self) {

@@ -1,8 +1,10 @@
 //! What a connection needs of the process behind it, and how answers are put together.
 
 use crate::tokens::Entry;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
+use threadmesh_runtime::host::Cancel;
 
 /// One call of a frame, cut by raw slices.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,17 +46,56 @@ pub trait Service: Send + Sync {
     /// Runs one operation as the principal of `entry`.
     fn call(&self, entry: &Entry, method: &str, params: &str) -> Answer;
 
-    /// Whether the method may wait for others, so that it must not hold up what comes after it.
-    fn waits(&self, method: &str) -> bool {
-        method == "tasks.wait"
+    /// As [`Service::call`]; a wait ends early when `cancel` says so.
+    fn call_until(&self, entry: &Entry, method: &str, params: &str, cancel: &Cancel) -> Answer {
+        let _ = cancel;
+        self.call(entry, method, params)
+    }
+
+    /// Whether the call may wait for others, so that it must not hold up what comes after it.
+    fn waits(&self, method: &str, params: &str) -> bool {
+        method == "tasks.wait" || (WAITING.contains(&method) && names_a_time(params))
+    }
+
+    /// Whether the process can read and write: one of each is tried.
+    fn healthy(&self) -> bool {
+        true
     }
 
     /// Ends the calls that wait, now and later: the process is to end.
     fn end_waits(&self) {}
 }
 
+/// The reads that wait where their params say for how long.
+const WAITING: &[&str] = &["mailbox.listPending", "messages.getDisposition"];
+
+/// Whether params say how long to wait. What they mean is the core's business; here it only decides on which thread the
+/// call runs.
+fn names_a_time(params: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Timed {
+        #[serde(rename = "timeoutMs")]
+        time: Option<Value>,
+    }
+    serde_json::from_str::<Timed>(params).is_ok_and(|params| params.time.is_some())
+}
+
+/// Whether a call of the frame may wait.
+pub fn waits(service: &dyn Service, frame: &Frame) -> bool {
+    frame.calls.iter().any(|call| call.response.is_none() && service.waits(&call.method, &call.params))
+}
+
 /// Runs every call of a frame in order. Nothing comes back where there is nothing to answer.
 pub fn run(service: &dyn Service, entry: &Entry, frame: Frame) -> Option<String> {
+    run_with(frame, |method, params| service.call(entry, method, params))
+}
+
+/// As [`run`]; what waits ends early when `cancel` says so.
+pub fn run_until(service: &dyn Service, entry: &Entry, frame: Frame, cancel: &Cancel) -> Option<String> {
+    run_with(frame, |method, params| service.call_until(entry, method, params, cancel))
+}
+
+fn run_with(frame: Frame, call_one: impl Fn(&str, &str) -> Answer) -> Option<String> {
     let mut answers = Vec::new();
     for call in frame.calls {
         if let Some(response) = call.response {
@@ -63,7 +104,7 @@ pub fn run(service: &dyn Service, entry: &Entry, frame: Frame) -> Option<String>
         }
         let answer = match call.method.starts_with("session.") {
             true => Answer::Error(error("method-not-found", "this connection is authenticated already")),
-            false => service.call(entry, &call.method, &call.params),
+            false => call_one(&call.method, &call.params),
         };
         if let Some(id) = call.id {
             answers.push(respond(&id, &answer));
@@ -109,6 +150,17 @@ pub fn error_at(code: &str, pointer: &str, detail: &str) -> String {
         },
     })
     .to_string()
+}
+
+/// The answer to every call of a frame that is not run at all.
+pub fn refuse(frame: &Frame, problem: &Answer) -> Option<String> {
+    let answers: Vec<String> =
+        frame.calls.iter().filter_map(|call| Some(respond(call.id.as_deref()?, problem))).collect();
+    match (answers.is_empty(), frame.batch) {
+        (true, _) => None,
+        (false, true) => Some(format!("[{}]", answers.join(","))),
+        (false, false) => Some(answers.concat()),
+    }
 }
 
 /// The table of error codes, as in spec/errors.md.

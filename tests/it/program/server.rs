@@ -27,6 +27,21 @@ impl Rig {
 }
 
 impl Server {
+    /// A server that was started otherwise.
+    pub fn of(child: Child) -> Self {
+        Server { child }
+    }
+
+    /// Asks it to end, and does not wait for that.
+    pub fn ask_to_end(&self) {
+        terminate(&self.child);
+    }
+
+    /// Waits until it has ended; its exit code.
+    pub fn wait(mut self) -> i32 {
+        self.child.wait().expect("it ends").code().unwrap_or(-1)
+    }
+
     /// Kills it at once.
     pub fn kill(mut self) {
         self.child.kill().expect("it is killed");

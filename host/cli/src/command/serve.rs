@@ -1,5 +1,7 @@
 //! `threadmesh serve`: answers JSON-RPC until it is told to stop.
 
+mod http;
+
 use crate::command::token;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::open::{Opened, Opening};
@@ -22,17 +24,19 @@ use threadmesh_server::tokens::{self, TokenBook};
 /// How long calls in flight may take at the end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Answer JSON-RPC 2.0 over a private Unix socket, or over standard input and output.
+/// Answer JSON-RPC 2.0 over a private Unix socket and HTTP, or over standard input and output.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   threadmesh serve --db mesh.db --create
   threadmesh serve --db mesh.db --socket /run/user/1000/mesh/socket --profiles profiles.toml
   threadmesh serve --db mesh.db --stdio --as builder
+  threadmesh serve --db mesh.db --listen 127.0.0.1:7400
+  threadmesh serve --db mesh.db --listen 0.0.0.0:7400 --tls-cert cert.pem --tls-key key.pem --allow-host mesh.example
 
 One frame a line. Over a socket, the first line of a connection is
   {\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"session.authenticate\", \"params\": {\"token\": \"…\"}}
 SIGTERM and SIGINT end it: what runs is finished and answered first. With --json it prints {\"serving\": PATH} when it is
-ready.")]
+ready, and with --listen {\"serving\": PATH, \"listening\": URL}. HTTP is described in spec/http.md.")]
 pub struct Arguments {
     /// The database
     #[arg(long, value_name = "FILE", env = "THREADMESH_DB")]
@@ -49,6 +53,8 @@ pub struct Arguments {
     /// The token file, if it is not FILE.tokens.json
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
+    #[command(flatten)]
+    http: http::HttpArguments,
     #[command(flatten)]
     token: TokenArguments,
     /// The operator's adapter profiles: spec/adapters.md
@@ -73,7 +79,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     let stop = Stop::on_signals().map_err(|error| Failure::unusable("system", error, ""))?;
     let tokens = arguments.tokens.clone().unwrap_or_else(|| tokens::default_path(&arguments.db));
-    let book = TokenBook::open(&tokens).map_err(|error| token::failure(&error))?;
+    let book = Arc::new(TokenBook::open(&tokens).map_err(|error| token::failure(&error))?);
     let opened = Opened::open(&Opening {
         db: &arguments.db,
         create: arguments.create,
@@ -82,8 +88,9 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
         keep_content: arguments.keep_content,
         test_clock: arguments.test_clock.as_deref(),
     })?;
-    // The place is taken before anything is done for the database: a second server is refused first.
+    // The places are taken before anything is done for the database: a second server is refused first.
     let place = if arguments.stdio { None } else { Some(place(arguments)?) };
+    let listening = arguments.http.listen(&book)?;
     let mut service = opened.service();
     match arguments.test_scenario {
         true => service = service.settling(PATIENCE),
@@ -94,10 +101,16 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
         None => over_stdio(arguments, &service, &book, &stop)?,
         Some(place) => {
             let path = place.path().display().to_string();
-            printer.show(&json!({"serving": path}), Vec::new);
-            printer.remark(&format!("serving {} at {path}", arguments.db.display()));
-            let server = SocketServer { service, book: Arc::new(book), limits: Limits::default() };
+            match &listening {
+                None => printer.show(&json!({"serving": path}), Vec::new),
+                Some(http) => printer.show(&json!({"serving": path, "listening": http.url()}), Vec::new),
+            }
+            let also = listening.as_ref().map(|http| format!(" and {}", http.url())).unwrap_or_default();
+            printer.remark(&format!("serving {} at {path}{also}", arguments.db.display()));
+            let http = listening.map(|http| http.start(&service, &stop)).transpose()?;
+            let server = SocketServer { service, book, limits: Limits::default() };
             server.serve(place, &stop).map_err(|error| failure(&error))?;
+            http.map_or(Ok(()), http::Running::end)?;
         }
     }
     if !opened.end(PATIENCE) {

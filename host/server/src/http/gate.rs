@@ -1,0 +1,103 @@
+//! Who is calling: the bearer token of a request, and whether it still counts.
+
+use crate::tokens::{Entry, TokenBook};
+use axum::http::{HeaderMap, header};
+use std::sync::Arc;
+
+/// The longest token.
+const TOKEN_BYTES_MAX: usize = 8 << 10;
+
+/// Why nobody is let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// There is no token.
+    Missing,
+    /// There is one, and it is not valid.
+    Invalid,
+    /// Whether it is valid cannot be said now.
+    Unavailable,
+}
+
+/// What a request proved.
+#[derive(Debug)]
+pub struct Credential {
+    entry: Entry,
+}
+
+impl Credential {
+    /// Who is calling, as an entry of the token file.
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+}
+
+/// Who sent a request; an extension of every request that reaches a handler.
+#[derive(Clone, Debug)]
+pub struct Caller(Arc<Credential>);
+
+impl Caller {
+    /// What was proved.
+    pub fn credential(&self) -> &Credential {
+        &self.0
+    }
+
+    /// Who is calling.
+    pub fn entry(&self) -> &Entry {
+        &self.0.entry
+    }
+
+    /// The principal as a key, without the worker and the credential.
+    pub(super) fn scope(&self) -> String {
+        let of = &self.0.entry.principal;
+        let (incarnation, owner) = (of.incarnation.as_deref().unwrap_or(""), of.owner.as_deref().unwrap_or(""));
+        [of.tenant.as_str(), of.kind.as_str(), of.id.as_str(), incarnation, owner].join("\u{0}")
+    }
+}
+
+/// Decides who is let in. Cheap to clone; all clones are one.
+#[derive(Clone)]
+pub struct Gate {
+    book: Arc<TokenBook>,
+}
+
+impl Gate {
+    /// Lets in the tokens of `book`.
+    pub fn new(book: Arc<TokenBook>) -> Self {
+        Gate { book }
+    }
+
+    /// Who sent a request with these header fields: exactly one `Authorization`, with a bearer token.
+    pub fn admit_request(&self, headers: &HeaderMap) -> Result<Caller, Denied> {
+        let mut fields = headers.get_all(header::AUTHORIZATION).iter();
+        let Some(field) = fields.next() else { return Err(Denied::Missing) };
+        if fields.next().is_some() {
+            return Err(Denied::Invalid);
+        }
+        let token = field.to_str().ok().and_then(bearer).ok_or(Denied::Invalid)?;
+        Ok(Caller(Arc::new(self.admit(token)?)))
+    }
+
+    /// Who proves itself with `token`.
+    pub fn admit(&self, token: &str) -> Result<Credential, Denied> {
+        match self.book.resolve(token) {
+            Ok(Some(entry)) => Ok(Credential { entry }),
+            Ok(None) => Err(Denied::Invalid),
+            // An unreadable token file lets nobody in.
+            Err(_) => Err(Denied::Unavailable),
+        }
+    }
+
+    /// Whether a credential that was let in would be let in now.
+    pub fn holds(&self, credential: &Credential) -> bool {
+        self.book.holds(&credential.entry).unwrap_or(false)
+    }
+}
+
+/// The token of an `Authorization` field: the scheme `Bearer` and graphic ASCII of a bounded length.
+fn bearer(field: &str) -> Option<&str> {
+    let (scheme, token) = field.split_once(' ')?;
+    let token = token.trim_matches(' ');
+    let plain =
+        !token.is_empty() && token.len() <= TOKEN_BYTES_MAX && token.bytes().all(|byte| byte.is_ascii_graphic());
+    (scheme.eq_ignore_ascii_case("bearer") && plain).then_some(token)
+}

@@ -1,0 +1,116 @@
+//! Connections: taken on up to a number, each with bounds on how long everything may take.
+
+use super::stall::Stalling;
+use super::tls::Tls;
+use super::{App, HttpLimits};
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+
+/// What a connection beyond the limit is told.
+const TURNED_AWAY: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+/// How many connections beyond the limit are told so at once; more are closed without a word.
+const TURNED_AWAY_MAX: usize = 64;
+
+/// Serves `listener` until the server is to end, and then drains what is under way.
+pub async fn serve(
+    app: &Arc<App>,
+    router: Router,
+    listener: std::net::TcpListener,
+    tls: Option<Tls>,
+) -> io::Result<()> {
+    let listener = TcpListener::from_std(listener)?;
+    let places = Arc::new(Semaphore::new(app.limits.connections_max));
+    let excess = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
+    let mut connections = JoinSet::new();
+    loop {
+        let stream = tokio::select! {
+            biased;
+            () = app.closed() => break,
+            // Reaped, so that what has ended takes no memory. A connection that broke concerns its client alone.
+            Some(_) = connections.join_next() => continue,
+            accepted = listener.accept() => accepted,
+        };
+        let Ok((stream, _)) = stream else {
+            // Out of descriptors, most likely: give the connections that live a moment to end.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
+        match Arc::clone(&places).try_acquire_owned() {
+            Ok(place) => {
+                drop(connections.spawn(connection(Arc::clone(app), router.clone(), stream, tls.clone(), place)))
+            }
+            Err(_) if tls.is_none() => {
+                if let Ok(place) = Arc::clone(&excess).try_acquire_owned() {
+                    connections.spawn(turn_away(stream, place));
+                }
+            }
+            Err(_) => {}
+        }
+    }
+    drop(listener);
+    let drained = async {
+        while connections.join_next().await.is_some() {}
+        let _ = app.live.subscribe().wait_for(|live| *live == 0).await;
+    };
+    let _ = tokio::time::timeout(Duration::from_millis(app.limits.drain_ms_max), drained).await;
+    Ok(())
+}
+
+async fn connection(app: Arc<App>, router: Router, stream: TcpStream, tls: Option<Tls>, _place: OwnedSemaphorePermit) {
+    // Frames are written whole; waiting for more of them helps nobody.
+    let _ = stream.set_nodelay(true);
+    let limits = app.limits;
+    match tls {
+        None => http(&app, router, stream, limits).await,
+        Some(Tls(acceptor)) => {
+            let limit = Duration::from_millis(limits.handshake_ms_max);
+            if let Ok(Ok(stream)) = tokio::time::timeout(limit, acceptor.accept(stream)).await {
+                http(&app, router, stream, limits).await;
+            }
+        }
+    }
+}
+
+async fn http<S>(app: &App, router: Router, stream: S, limits: HttpLimits)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let stream = Stalling::new(stream, Duration::from_millis(limits.write_ms_max));
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(Duration::from_millis(limits.head_ms_max))
+        .max_headers(limits.fields_max)
+        .max_header_size(limits.head_bytes_max)
+        .max_buf_size(limits.head_bytes_max.max(64 << 10));
+    let service = TowerToHyperService::new(router);
+    let mut serving = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
+    tokio::select! {
+        // What breaks a connection concerns its client alone.
+        _ = serving.as_mut() => return,
+        () = app.closed() => serving.as_mut().graceful_shutdown(),
+    }
+    let _ = serving.await;
+}
+
+/// Tells a connection that there is no room, and takes what it sends meanwhile, so that it can read the answer.
+async fn turn_away(mut stream: TcpStream, _place: OwnedSemaphorePermit) {
+    let tell = async {
+        stream.write_all(TURNED_AWAY).await?;
+        stream.shutdown().await?;
+        let mut rest = [0; 1024];
+        while stream.read(&mut rest).await? > 0 {}
+        io::Result::Ok(())
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(1), tell).await;
+}

@@ -1,0 +1,90 @@
+//! `POST /rpc`: one JSON-RPC frame, one answer.
+
+use super::gate::Caller;
+use super::pool::Kind;
+use super::{App, answer, body};
+use crate::service::{self, Answer, Frame, respond};
+use axum::body::Body;
+use axum::extract::{Extension, Request, State};
+use axum::http::Response;
+use std::sync::Arc;
+use threadmesh_runtime::host::Cancel;
+
+/// What the first look at a frame came to.
+enum Begun {
+    /// It was run.
+    Done(Option<String>, bool),
+    /// It may wait, and was not begun.
+    Waits(Frame),
+}
+
+/// Answers one frame. A frame with a call that may wait runs in the allowance of waits.
+pub async fn rpc(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Response<Body> {
+    let text = match body::text(&app, request).await {
+        Ok(text) => text,
+        Err(refused) => return refused,
+    };
+    let place = match app.pool.enter(Kind::Call, &caller) {
+        Ok(place) => place,
+        Err(full) => return answer::full(full),
+    };
+    let (shared, who) = (Arc::clone(&app), caller.clone());
+    let begun = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        begin(&shared, &who, &text)
+    });
+    match begun.await {
+        Ok(Begun::Done(text, batch)) => answer::frame(text, batch),
+        Ok(Begun::Waits(frame)) => wait(&app, caller, frame).await,
+        Err(_) => answer::lost(),
+    }
+}
+
+fn begin(app: &App, caller: &Caller, text: &str) -> Begun {
+    let frame = match app.service.split(text) {
+        Ok(frame) => frame,
+        Err(problem) => return Begun::Done(Some(respond("null", &Answer::Error(problem))), false),
+    };
+    if service::waits(app.service.as_ref(), &frame) {
+        return Begun::Waits(frame);
+    }
+    let batch = frame.batch;
+    Begun::Done(service::run(app.service.as_ref(), caller.entry(), frame), batch)
+}
+
+/// Runs a frame that may wait. It ends early when the server is to end, and when the client is gone.
+async fn wait(app: &Arc<App>, caller: Caller, frame: Frame) -> Response<Body> {
+    let place = match app.pool.enter(Kind::Wait, &caller) {
+        Ok(place) => place,
+        Err(full) => return answer::full(full),
+    };
+    let batch = frame.batch;
+    let ending = Ending::default();
+    let (shared, cancel) = (Arc::clone(app), ending.0.clone());
+    let mut running = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        service::run_until(shared.service.as_ref(), caller.entry(), frame, &cancel)
+    });
+    let done = tokio::select! {
+        done = &mut running => done,
+        () = app.closed() => {
+            ending.0.cancel();
+            running.await
+        }
+    };
+    done.map_or_else(|_| answer::lost(), |text| answer::frame(text, batch))
+}
+
+/// Ends a wait when nobody asks for its answer any more.
+#[derive(Default)]
+pub struct Ending(pub Cancel);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
