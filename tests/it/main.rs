@@ -2,6 +2,7 @@
 
 mod cli;
 mod conformance;
+mod contract;
 mod differential;
 mod generated;
 mod layering;

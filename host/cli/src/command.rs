@@ -12,6 +12,7 @@ pub mod demo;
 pub mod digest;
 pub mod doctor;
 pub mod inbox;
+pub mod openrpc;
 pub mod replay;
 pub mod send;
 pub mod serve;
@@ -40,6 +41,7 @@ pub enum Command {
     Digest(digest::Arguments),
     Verify(Box<verify::Arguments>),
     Component(component::Arguments),
+    Openrpc(openrpc::Arguments),
     Conformance(Box<conformance::Arguments>),
     Doctor(doctor::Arguments),
     Replay(replay::Arguments),
@@ -67,6 +69,7 @@ impl Command {
             Command::Digest(arguments) => digest::run(arguments, printer),
             Command::Verify(arguments) => verify::run(arguments, printer),
             Command::Component(arguments) => component::run(arguments, printer),
+            Command::Openrpc(arguments) => openrpc::run(arguments, printer),
             Command::Conformance(arguments) => conformance::run(arguments, printer),
             Command::Doctor(arguments) => doctor::run(arguments, printer),
             Command::Replay(arguments) => replay::run(arguments, printer),

@@ -1,6 +1,7 @@
 //! Embeds the ThreadMesh component: load what it asks for, let it decide, commit.
 
 pub mod adapter;
+pub mod client;
 #[rustfmt::skip]
 #[allow(clippy::too_many_lines)]
 pub mod codes;

@@ -3,6 +3,7 @@
 
 use crate::service::{Answer, error, error_at};
 use serde_json::{Value, json};
+use std::sync::LazyLock;
 use threadmesh_runtime::{Core, driver};
 
 /// Function and method.
@@ -28,8 +29,16 @@ pub fn method(function: &str) -> Option<&'static str> {
     METHODS.iter().find(|(name, _)| *name == function).map(|(_, method)| *method)
 }
 
-/// Answers a `core.*` method in a fresh session of `core`; nothing where the method is none of these.
+/// The operations as an OpenRPC document, on one line.
+pub static OPENRPC: LazyLock<String> =
+    LazyLock::new(|| include_str!("../../../spec/openrpc.json").lines().map(str::trim_start).collect());
+
+/// Answers a `core.*` method in a fresh session of `core`, and `rpc.discover`, whose result is [`OPENRPC`]; nothing where
+/// the method is none of these.
 pub fn answer(core: &dyn Core, method: &str, params: &str) -> Option<Answer> {
+    if method == "rpc.discover" {
+        return Some(Answer::Result(OPENRPC.clone()));
+    }
     let (function, method) = METHODS.iter().find(|(_, name)| *name == method)?;
     let mut params: Value = match serde_json::from_str(params) {
         Ok(params) => params,

@@ -1,6 +1,7 @@
 //! Files generated from the data in `spec/`. Each generator is a pure function from the data to (path, text).
 
 mod attestation;
+mod contract;
 mod document_vectors;
 mod endings;
 mod errors;
@@ -8,7 +9,7 @@ mod limits;
 pub mod ordered;
 mod rules;
 mod scenarios;
-mod schema;
+pub mod schema;
 mod transitions;
 mod vectors;
 
@@ -22,6 +23,7 @@ pub type Output = (String, String);
 pub fn outputs(root: &Path) -> Result<Vec<Output>> {
     let mut all = Vec::new();
     all.extend(attestation::generate()?);
+    all.extend(contract::generate(root)?);
     all.extend(endings::generate(root)?);
     all.extend(errors::generate(root)?);
     all.extend(limits::generate(root)?);

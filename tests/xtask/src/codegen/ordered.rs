@@ -91,6 +91,40 @@ impl Json {
         out
     }
 
+    /// As JSON for readers: whatever fits stands on one line of at most `width` bytes, the rest is indented.
+    pub fn pretty(&self, width: usize) -> String {
+        let mut out = String::new();
+        self.lay_out(&mut out, width, 0, 0);
+        out.push('\n');
+        out
+    }
+
+    /// `used` is what stands before the value on its line.
+    fn lay_out(&self, out: &mut String, width: usize, indent: usize, used: usize) {
+        let line = self.compact();
+        if line.len() + used <= width || matches!(self, Self::Null | Self::Bool(_) | Self::Number(_) | Self::Text(_)) {
+            out.push_str(&line);
+            return;
+        }
+        let (open, close) = if matches!(self, Self::List(_)) { ('[', ']') } else { ('{', '}') };
+        let pad = " ".repeat(indent + 1);
+        let parts = self.items().iter().map(|item| (String::new(), item));
+        let members = self.members().iter().map(|(name, value)| (Self::from(name.as_str()).compact() + ": ", value));
+        for (index, (head, value)) in parts.chain(members).enumerate() {
+            out.push_str(if index == 0 { "" } else { "," });
+            out.push(if index == 0 { open } else { '\n' });
+            if index == 0 {
+                out.push('\n');
+            }
+            out.push_str(&pad);
+            out.push_str(&head);
+            value.lay_out(out, width, indent + 1, indent + 1 + head.len());
+        }
+        out.push('\n');
+        out.push_str(&" ".repeat(indent));
+        out.push(close);
+    }
+
     fn write(&self, out: &mut String) {
         let quoted = |text: &str| serde_json::to_string(text).expect("strings serialise");
         match self {

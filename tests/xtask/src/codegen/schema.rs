@@ -5,9 +5,11 @@
 //! `spec/rules/documents.json`, written by hand in `guest/protocol/src/documents/`.
 
 mod emit;
+mod judge;
 mod node;
 mod read;
 
+pub use judge::Answers;
 pub(super) use node::{Arena, Id, Node};
 
 use super::{Output, ordered::Json};
@@ -34,6 +36,7 @@ pub const KINDS: &[&str] = &[
 
 const REQUEST: &str = "spec/schema/jsonrpc-request.schema.json";
 const PARAMS: &str = "spec/schema/params";
+const RESULTS: &str = "spec/schema/results";
 
 /// All schemas, compiled.
 pub(super) struct Compiled {
@@ -79,6 +82,19 @@ pub(super) fn compile(root: &Path) -> Result<Compiled> {
     }
     let fragments = reader.definitions("spec/schema/common.schema.json")?;
     Ok(Compiled { arena: reader.arena, kinds, params, fragments })
+}
+
+/// Reads and compiles the schema of what each operation answers, where there is one.
+fn answers(root: &Path) -> Result<(Arena, BTreeMap<String, Id>)> {
+    let mut reader = Reader::new(root, BTreeMap::new());
+    let mut answers = BTreeMap::new();
+    for method in methods(root)? {
+        let file = format!("{RESULTS}/{}.schema.json", method.name);
+        if root.join(&file).is_file() {
+            answers.insert(method.name, reader.whole(&file)?);
+        }
+    }
+    Ok((reader.arena, answers))
 }
 
 /// The methods that have a schema of their params, sorted.

@@ -86,7 +86,8 @@ impl Reader {
 
     fn schema(&mut self, file: &str, schema: &Json) -> Result<Id> {
         if let Some(reference) = schema.get("$ref") {
-            ensure!(schema.members().len() == 1, "$ref stands alone");
+            let told = ["$ref", "$schema", "$id", "$comment", "title", "description"];
+            ensure!(schema.members().iter().all(|(keyword, _)| told.contains(&keyword.as_str())), "$ref stands alone");
             return self.reference(file, reference.text().context("$ref is a text")?);
         }
         let node = self.node(file, schema)?;
@@ -180,6 +181,9 @@ impl Reader {
         let ids: Vec<Id> = branches.iter().map(|branch| self.schema(file, branch)).collect::<Result<_>>()?;
         if let Some(tagged) = self.tagged(&ids) {
             return Ok(tagged);
+        }
+        if ids.iter().any(|&id| *self.arena.get(id) == Node::Null) {
+            return Ok(Node::ByType(ids));
         }
         let [first, second] = ids[..] else { bail!("oneOf of this form is not compiled") };
         let names = |id| match self.arena.get(id) {

@@ -1,0 +1,153 @@
+//! The contract with callers: `spec/openrpc.json` is a whole document, it lists the operations that there are, and every
+//! answer of every scenario is one that it describes.
+
+use crate::conformance::vectors;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use threadmesh_native::NativeCore;
+use threadmesh_runtime::{Core, driver};
+use xtask::codegen::schema::Answers;
+
+fn document() -> Value {
+    let text = fs::read_to_string(xtask::root().join("spec/openrpc.json")).expect("spec/openrpc.json");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn methods(document: &Value) -> &Vec<Value> {
+    document["methods"].as_array().expect("methods")
+}
+
+/// Every object in `value`.
+fn objects<'a>(value: &'a Value, found: &mut Vec<&'a serde_json::Map<String, Value>>) {
+    match value {
+        Value::Object(members) => {
+            found.push(members);
+            members.values().for_each(|value| objects(value, found));
+        }
+        Value::Array(items) => items.iter().for_each(|value| objects(value, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_document_has_the_form_of_openrpc() {
+    let document = document();
+    assert!(document["openrpc"].as_str().is_some_and(|version| version.starts_with("1.3.")));
+    for member in ["title", "version"] {
+        assert!(document["info"][member].as_str().is_some_and(|text| !text.is_empty()), "{member}");
+    }
+    let mut names = BTreeSet::new();
+    for method in methods(&document) {
+        let name = method["name"].as_str().expect("a method has a name");
+        assert!(names.insert(name), "{name} stands twice");
+        assert!(method["summary"].as_str().is_some_and(|summary| summary.ends_with('.')), "{name} says what it does");
+        assert_eq!(method["paramStructure"], "by-name", "{name}");
+        let mut params = BTreeSet::new();
+        for param in method["params"].as_array().expect("params") {
+            assert!(params.insert(param["name"].as_str().expect("a param has a name")), "{name}");
+            assert!(param["schema"].is_object() && param["required"].is_boolean(), "{name}");
+        }
+        assert_eq!(params.contains("idempotencyKey"), method["x-read-only"] == false, "{name}");
+        assert!(method["result"]["name"].is_string() && method["result"]["schema"].is_object(), "{name}");
+        let errors: Vec<&Value> = method["errors"].as_array().expect("errors").iter().collect();
+        let distinct: BTreeSet<String> = errors.iter().map(ToString::to_string).collect();
+        assert!(!errors.is_empty() && distinct.len() == errors.len(), "{name}");
+    }
+    for (name, error) in document["components"]["errors"].as_object().expect("errors") {
+        assert!(error["code"].is_i64() && error["message"].is_string(), "{name}");
+        assert_eq!(error["data"]["code"], name.as_str());
+    }
+    for name in document["components"]["schemas"].as_object().expect("schemas").keys() {
+        let plain = |sign: char| sign.is_ascii_alphanumeric() || "._-".contains(sign);
+        assert!(name.chars().all(plain), "{name} is no name of a component");
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere_and_nothing_is_left_over() {
+    let document = document();
+    let (mut all, mut used) = (Vec::new(), BTreeSet::new());
+    objects(&document, &mut all);
+    for object in all {
+        if let Some(reference) = object.get("$ref").and_then(Value::as_str) {
+            let pointer = reference.strip_prefix('#').expect("the document is complete in itself");
+            assert!(document.pointer(pointer).is_some(), "{reference}");
+            used.insert(pointer.to_owned());
+        }
+    }
+    for kind in ["schemas", "errors"] {
+        for name in document["components"][kind].as_object().expect("components").keys() {
+            assert!(used.contains(&format!("/components/{kind}/{name}")), "nothing refers to {name}");
+        }
+    }
+}
+
+#[test]
+fn the_document_lists_the_operations_of_the_core() {
+    let core = NativeCore.session().expect("a session").operations().expect("the operations");
+    let core: BTreeMap<String, bool> =
+        core.into_iter().filter(|it| !it.internal).map(|it| (it.name, it.read_only)).collect();
+    let document = document();
+    let told = |method: &Value| {
+        (method["name"].as_str().expect("a name").to_owned(), method["x-read-only"].as_bool().expect("a mark"))
+    };
+    let listed: BTreeMap<String, bool> = methods(&document).iter().map(told).collect();
+    assert_eq!(listed, core, "spec/endings.json and the operations table differ");
+}
+
+#[test]
+fn every_operation_says_what_it_answers() {
+    let document = document();
+    let missing: Vec<&str> = methods(&document)
+        .iter()
+        .filter_map(|method| method["name"].as_str())
+        .filter(|name| !xtask::root().join(format!("spec/schema/results/{name}.schema.json")).is_file())
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "write spec/schema/results/NAME.schema.json (a closed schema of the operation's own answer, without method and \
+         operationReplay) for {missing:?}, then run `cargo xtask codegen`"
+    );
+}
+
+#[test]
+fn every_answer_of_every_scenario_is_one_that_its_schema_describes() {
+    let answers = Answers::load(&xtask::root()).expect("the schemas");
+    let document = document();
+    let reads: BTreeMap<&str, bool> = methods(&document)
+        .iter()
+        .filter_map(|method| Some((method["name"].as_str()?, method["x-read-only"].as_bool()?)))
+        .collect();
+    let (mut seen, mut faults) = (BTreeSet::new(), Vec::new());
+    let mut session = NativeCore.session().expect("a session");
+    for (file, vector) in vectors().iter().filter(|(_, vector)| vector["function"] == "scenario") {
+        let transcript = driver::answer(session.as_mut(), "scenario", &vector["args"]);
+        let steps = vector["args"]["steps"].as_array().expect("steps");
+        for (step, done) in steps.iter().zip(transcript["ok"].as_array().expect("a transcript")) {
+            let method = step["method"].as_str().expect("a method");
+            let (Some(text), Some(read)) = (done["result"].as_str(), reads.get(method)) else { continue };
+            let result: Value = serde_json::from_str(text).expect("an answer is JSON");
+            seen.insert(method.to_owned());
+            if let Err(fault) = unwrapped(&result, method, *read).and_then(|value| answers.judge(method, value)) {
+                faults.push(format!("{file}: {}: {method}: {fault}", vector["name"]));
+            }
+        }
+    }
+    let count = faults.len();
+    faults.truncate(8);
+    assert!(faults.is_empty(), "spec/schema/results does not describe {count} answers:\n{}", faults.join("\n"));
+    let silent: Vec<&str> = answers.names().filter(|name| !seen.contains(*name)).collect();
+    assert!(silent.is_empty(), "no scenario has an answer of {silent:?}");
+}
+
+/// The operation's own answer in a `result` member.
+fn unwrapped<'a>(result: &'a Value, method: &str, read: bool) -> Result<&'a Value, String> {
+    let named = result.as_object().filter(|members| members.len() == 2 && members["method"] == method);
+    let value = named.and_then(|members| members.get("value")).ok_or("no {method, value}")?;
+    if read {
+        return Ok(value);
+    }
+    let keyed = value.as_object().filter(|members| members.len() == 2 && members["operationReplay"].is_boolean());
+    Ok(keyed.and_then(|members| members.get("value")).ok_or("no {operationReplay, value}")?)
+}
