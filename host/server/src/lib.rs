@@ -3,6 +3,7 @@
 //! A transport cuts lines, authenticates the connection and hands each frame on; what `params` mean is the core's
 //! business. Over stdio and sockets frames are newline-delimited JSON: one frame per line, no `Content-Length` headers.
 
+pub mod client;
 pub mod connection;
 pub mod functions;
 pub mod hosted;
