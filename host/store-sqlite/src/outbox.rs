@@ -1,6 +1,6 @@
 //! Stored effects in SQL.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use threadmesh_runtime::store::{Effect, EffectKind, EffectLease, LeasedEffect};
 
 use crate::query::unsigned;
@@ -51,5 +51,5 @@ pub(crate) fn release(conn: &Connection, lease: EffectLease, retry_at: i64) -> r
 
 /// When the next effect falls due.
 pub(crate) fn next_due(conn: &Connection) -> rusqlite::Result<Option<i64>> {
-    conn.prepare_cached("SELECT due FROM outbox ORDER BY due LIMIT 1")?.query_row([], |row| row.get(0)).optional()
+    conn.prepare_cached("SELECT min(due) FROM outbox")?.query_row([], |row| row.get(0))
 }

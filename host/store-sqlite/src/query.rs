@@ -71,9 +71,20 @@ fn identity(row: &SqlRow<'_>) -> rusqlite::Result<RowIdentity> {
     Ok(RowIdentity { id: row.get(0)?, key: row.get(1)?, revision: row.get(2)?, stamp: unsigned(row, 3)? })
 }
 
+/// What the selects begin with, before they are put together.
+#[cfg(test)]
+pub(crate) const PARTS: [&str; 1] = ["SELECT f.id, e.key, f.revision, f.stamp"];
+
+/// Every select that is put together from parts.
+#[cfg(test)]
+pub(crate) fn all() -> impl Iterator<Item = &'static str> {
+    WITH_BODY.into_iter().chain(WITHOUT_BODY)
+}
+
 /// Whether the tables have what the queries ask for.
 pub(crate) fn fits(conn: &Connection) -> bool {
-    let others = ["SELECT last_time, stamps, audit, effects FROM counters", "SELECT due FROM outbox"];
+    let others =
+        ["SELECT last_time, stamps, audit, effects FROM counters WHERE id = 1", "SELECT id FROM outbox WHERE due = 0"];
     let names = "SELECT number FROM names WHERE collection = ?1 AND index_name = ?2";
     WITH_BODY.iter().chain(&others).chain([&names]).all(|sql| conn.prepare(sql).is_ok())
 }

@@ -3,6 +3,7 @@
 mod damage;
 mod failures;
 mod opening;
+mod plans;
 mod processes;
 mod sharing;
 
