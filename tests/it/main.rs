@@ -8,4 +8,6 @@ mod generated;
 mod layering;
 mod program;
 mod readme;
+mod scaling;
 mod tidy;
+mod uniform;

@@ -1,7 +1,7 @@
 //! The one gate that every check passes through.
 //!
-//! A check names its rule, so that an error can say which rule it broke, and so that a test can switch one rule off and
-//! show that a conformance vector notices.
+//! A check names its rule, so that an error can say which rule it broke, and so that a test can switch one rule off, or
+//! let it refuse whatever it judges, and show that a conformance vector notices.
 
 use crate::{Code, Error, Rule};
 use alloc::string::String;
@@ -29,9 +29,9 @@ impl From<Broken> for Error {
     }
 }
 
-/// `Ok` where `holds`, or where the test-only toggle has switched `rule` off.
+/// `Ok` where `holds`, or where the test-only toggle has switched `rule` off; never where the toggle lets it refuse.
 pub fn check(rule: Rule, holds: bool) -> Result<(), Broken> {
-    if holds || disabled(rule) { Ok(()) } else { Err(Broken(rule)) }
+    if (holds && !refusing(rule)) || disabled(rule) { Ok(()) } else { Err(Broken(rule)) }
 }
 
 /// As [`check`], with the place of the fault, which is only worked out when it is needed.
@@ -44,10 +44,15 @@ const fn disabled(_rule: Rule) -> bool {
     false
 }
 
+#[cfg(not(feature = "rule-toggle"))]
+const fn refusing(_rule: Rule) -> bool {
+    false
+}
+
 #[cfg(feature = "rule-toggle")]
-pub use toggle::disable;
+pub use toggle::{disable, refuse};
 #[cfg(feature = "rule-toggle")]
-use toggle::disabled;
+use toggle::{disabled, refusing};
 
 #[cfg(feature = "rule-toggle")]
 mod toggle {
@@ -56,13 +61,23 @@ mod toggle {
 
     const NONE: u32 = u32::MAX;
     static DISABLED: AtomicU32 = AtomicU32::new(NONE);
+    static REFUSING: AtomicU32 = AtomicU32::new(NONE);
 
     /// Switches `rule` off for the whole process, or all rules on again with `None`.
     pub fn disable(rule: Option<Rule>) {
         DISABLED.store(rule.map_or(NONE, |rule| rule as u32), Ordering::SeqCst);
     }
 
+    /// Lets `rule` refuse whatever it judges, for the whole process, or judge again with `None`.
+    pub fn refuse(rule: Option<Rule>) {
+        REFUSING.store(rule.map_or(NONE, |rule| rule as u32), Ordering::SeqCst);
+    }
+
     pub(super) fn disabled(rule: Rule) -> bool {
         DISABLED.load(Ordering::Relaxed) == rule as u32
+    }
+
+    pub(super) fn refusing(rule: Rule) -> bool {
+        REFUSING.load(Ordering::Relaxed) == rule as u32
     }
 }

@@ -7,6 +7,7 @@
 mod codes;
 mod records;
 pub mod twin;
+pub mod vectors;
 
 use codes::code;
 use threadmesh_protocol as protocol;

@@ -3,36 +3,13 @@
 //! The switch is one for the whole process, so this is a test program of its own with a single test.
 
 use serde_json::Value;
-use std::{collections::BTreeMap, fs, path::Path, time::Instant};
-use threadmesh_native::NativeCore;
+use std::{collections::BTreeMap, time::Instant};
+use threadmesh_native::{NativeCore, vectors};
 use threadmesh_protocol::{generated::rules::ALL, rules};
 use threadmesh_runtime::{
     Core, Session, driver,
     vectors::{Verdict, judge},
 };
-
-/// All vectors, each with its file.
-fn vectors() -> Vec<(String, Value)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/conformance");
-    let mut all = Vec::new();
-    for group in sorted(&root).into_iter().filter(|path| path.is_dir()) {
-        for path in sorted(&group) {
-            let file: Value = serde_json::from_str(&fs::read_to_string(&path).expect("a vector file")).expect("JSON");
-            let name = path.strip_prefix(&root).expect("below the root").display().to_string();
-            all.extend(
-                file["vectors"].as_array().expect("vectors").iter().map(|vector| (name.clone(), vector.clone())),
-            );
-        }
-    }
-    all
-}
-
-fn sorted(folder: &Path) -> Vec<std::path::PathBuf> {
-    let mut paths: Vec<_> =
-        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
-    paths.sort();
-    paths
-}
 
 /// The rules that a vector is about, at any depth: steps of scenarios name their own.
 fn named(vector: &Value, rules: &mut Vec<String>) {
@@ -57,7 +34,7 @@ fn verdict(session: &mut dyn Session, vector: &Value) -> Verdict {
 
 #[test]
 fn disabling_any_rule_makes_a_vector_fail() {
-    let vectors = vectors();
+    let vectors = vectors::all();
     let mut session = NativeCore.session().expect("a session");
     let mut failing = Vec::new();
     let mut about: BTreeMap<String, Vec<usize>> = BTreeMap::new();

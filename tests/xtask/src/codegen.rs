@@ -1,6 +1,7 @@
 //! Files generated from the data in `spec/`. Each generator is a pure function from the data to (path, text).
 
 mod attestation;
+mod behaviours;
 mod contract;
 mod document_vectors;
 mod endings;
@@ -23,6 +24,7 @@ pub type Output = (String, String);
 pub fn outputs(root: &Path) -> Result<Vec<Output>> {
     let mut all = Vec::new();
     all.extend(attestation::generate()?);
+    all.extend(behaviours::generate(root)?);
     all.extend(contract::generate(root)?);
     all.extend(endings::generate(root)?);
     all.extend(errors::generate(root)?);

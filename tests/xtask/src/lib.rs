@@ -1,5 +1,6 @@
 //! The parts of `cargo xtask`, as a library, so that tests can ask the same questions.
 
+pub mod behaviours;
 pub mod codegen;
 pub mod coverage;
 pub mod reproducible;

@@ -16,6 +16,7 @@ mod sending;
 mod steps;
 mod story;
 mod tasks;
+mod uniform;
 
 use super::Output;
 use anyhow::Result;
@@ -46,6 +47,7 @@ const FILES: &[File] = &[
     ("delivery", "outcomes", outcomes::stories),
     ("operations", "sending", sending::stories),
     ("operations", "tasks", tasks::stories),
+    ("operations", "uniform", uniform::stories),
     ("policy", "budgets", budgets::stories),
     ("policy", "consent", policy::consent),
     ("policy", "relationships", policy::stories),

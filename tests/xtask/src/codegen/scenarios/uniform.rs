@@ -1,0 +1,361 @@
+//! Missing and foreign are one answer: every operation that names something of somebody, called by those who may not see
+//! it, with ids that exist and with ids that do not. The answers are the same, byte by byte, and nothing that the parties
+//! see is another afterwards.
+
+use super::cast::{
+    BUILDER, MINUTE, WRITER, adapter_ref, builder, envelope, grant, message, receipt, task_input, task_ref, with,
+};
+use super::story::{Story, var};
+use super::time;
+use serde_json::{Value, json};
+
+/// What is named: things of Alice and Bob, or nothing that there is.
+struct Ids {
+    /// A message that waits for its receiver.
+    waiting: Value,
+    /// A message whose outcome is unknown.
+    begun: Value,
+    submission: Value,
+    task: Value,
+    grant: &'static str,
+}
+
+/// An operation, how it names things, and who may do it.
+struct Case {
+    operation: &'static str,
+    params: fn(&Ids) -> Value,
+    /// What those get who may not see what is named.
+    denied: Denied,
+    /// Who may see it, and the code with which the call ends where it is not done.
+    rightful: (&'static str, Option<&'static str>),
+}
+
+/// The code that a caller of a kind gets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Denied {
+    /// `not-visible` for everybody.
+    Unseen,
+    /// Users and policies get `not-visible`; the others may not call it at all.
+    ControlPlane,
+    /// The same for tasks as well: only the operator is told before anything is looked at.
+    NotOperator,
+    /// There is no such operation, but for the host.
+    Internal,
+}
+
+/// Callers that may see nothing of what is named: strangers, and everybody of another tenant.
+const CALLERS: &[(&str, &str)] = &[
+    ("carol", "user"),
+    ("stranger", "task"),
+    ("other-bob", "user"),
+    ("other-builder", "task"),
+    ("other-guard", "policy"),
+    ("other-ops", "operator"),
+];
+
+const CASES: &[Case] = &[
+    Case {
+        operation: "adapter.acceptAndBegin",
+        params: |ids| with(at(&ids.waiting, 0), "/claimToken", token()),
+        denied: Denied::Unseen,
+        rightful: ("builder", Some("mailbox-claim-invalid")),
+    },
+    Case {
+        operation: "adapter.beginSubmission",
+        params: |ids| json!({"submissionId": ids.submission, "expectedRevision": 1}),
+        denied: Denied::Unseen,
+        rightful: ("builder", None),
+    },
+    Case {
+        operation: "adapter.getSubmission",
+        params: |ids| json!({"submissionId": ids.submission}),
+        denied: Denied::Unseen,
+        rightful: ("builder", None),
+    },
+    Case {
+        operation: "adapter.prepareSubmission",
+        params: |ids| at(&ids.waiting, 0),
+        denied: Denied::Unseen,
+        rightful: ("builder", Some("state-conflict")),
+    },
+    Case {
+        operation: "adapter.reconcileSubmission",
+        params: |ids| {
+            let manual = json!({"resolution": "manual-required", "evidenceRefs": ["log:1"]});
+            json!({"submissionId": ids.submission, "expectedRevision": 1, "reconciliation": manual})
+        },
+        denied: Denied::Unseen,
+        rightful: ("builder", Some("submission-settling")),
+    },
+    Case {
+        operation: "adapter.recordQuery",
+        params: |ids| json!({"submissionId": ids.submission, "result": "absent-now", "evidenceRefs": ["query:1"]}),
+        denied: Denied::Internal,
+        rightful: ("host", None),
+    },
+    Case {
+        operation: "adapter.recordReceipt",
+        params: |ids| json!({"submissionId": ids.submission, "expectedRevision": 1, "receipt": receipt("turn-1")}),
+        denied: Denied::Unseen,
+        rightful: ("host", None),
+    },
+    Case {
+        operation: "audit.list",
+        params: |ids| ids.waiting.clone(),
+        denied: Denied::Unseen,
+        rightful: ("writer", None),
+    },
+    Case {
+        operation: "mailbox.ack",
+        params: |ids| with(with(at(&ids.waiting, 0), "/claimToken", token()), "/decision", "accepted"),
+        denied: Denied::Unseen,
+        rightful: ("builder", Some("mailbox-claim-invalid")),
+    },
+    Case {
+        operation: "mailbox.claim",
+        params: |ids| at(&ids.waiting, 0),
+        denied: Denied::Unseen,
+        rightful: ("builder", None),
+    },
+    Case {
+        operation: "mailbox.listPending",
+        params: |ids| json!({"receiver": ids.task}),
+        denied: Denied::Unseen,
+        rightful: ("builder", None),
+    },
+    Case {
+        operation: "messages.failDelivery",
+        params: |ids| with(at(&ids.waiting, 0), "/failureReason", "No room."),
+        denied: Denied::Unseen,
+        rightful: ("builder", None),
+    },
+    Case {
+        operation: "messages.getDisposition",
+        params: |ids| ids.begun.clone(),
+        denied: Denied::Unseen,
+        rightful: ("writer", None),
+    },
+    Case {
+        operation: "messages.respond",
+        params: |ids| with(at(&ids.waiting, 0), "/decision", "accepted"),
+        denied: Denied::Unseen,
+        rightful: ("builder", None),
+    },
+    Case {
+        operation: "relationships.revoke",
+        params: |ids| json!({"grantId": ids.grant, "expectedGrantVersion": 1}),
+        denied: Denied::ControlPlane,
+        rightful: ("bob", None),
+    },
+    Case {
+        operation: "tasks.attach",
+        params: |ids| json!({"task": ids.task, "adapterRef": adapter_ref(), "expectedRevision": 0}),
+        denied: Denied::NotOperator,
+        rightful: ("builder", None),
+    },
+    Case {
+        operation: "tasks.get",
+        params: |ids| json!({"task": ids.task}),
+        denied: Denied::Unseen,
+        rightful: ("builder", None),
+    },
+    Case {
+        operation: "tasks.rotateIncarnation",
+        params: |ids| {
+            let task = ids.task["taskId"].as_str().unwrap_or_default();
+            json!({"previous": ids.task, "next": task_input(task, "inc_other-00001"), "expectedRevision": 0})
+        },
+        denied: Denied::ControlPlane,
+        rightful: ("bob", None),
+    },
+    Case {
+        operation: "tasks.setConsent",
+        params: |ids| json!({"task": ids.task, "consent": {"mute": true}, "expectedRevision": 0}),
+        denied: Denied::NotOperator,
+        rightful: ("builder", None),
+    },
+    Case {
+        operation: "tasks.updateRuntime",
+        params: |ids| json!({"task": ids.task, "runtime": {"runId": "run-2"}, "expectedRevision": 0}),
+        denied: Denied::NotOperator,
+        rightful: ("builder", None),
+    },
+    Case {
+        operation: "tasks.wait",
+        params: |ids| json!({"task": ids.task, "timeoutMs": 0}),
+        denied: Denied::Unseen,
+        rightful: ("builder", None),
+    },
+];
+
+impl Denied {
+    fn code(self, kind: &str) -> &'static str {
+        match (self, kind) {
+            (Self::Internal, "user" | "task" | "policy" | "operator") => "method-not-found",
+            (Self::ControlPlane, "task" | "operator" | "host") | (Self::NotOperator, "operator" | "host") => {
+                "control-plane-required"
+            }
+            _ => "not-visible",
+        }
+    }
+}
+
+pub(super) fn stories() -> Vec<Story> {
+    let mut all: Vec<Story> = CASES.iter().map(story).collect();
+    all.extend([sends(), grants()]);
+    all
+}
+
+fn at(message: &Value, revision: u32) -> Value {
+    with(message.clone(), "/expectedRevision", revision)
+}
+
+fn token() -> String {
+    format!("sha256:{}", "0".repeat(64))
+}
+
+fn foreign() -> Ids {
+    Ids {
+        waiting: message(1),
+        begun: message(2),
+        submission: var("submission"),
+        task: builder(),
+        grant: "grant_work-1",
+    }
+}
+
+fn missing() -> Ids {
+    Ids {
+        waiting: message(98),
+        begun: message(99),
+        submission: json!("sub_00000000000000000000000000000000"),
+        task: task_ref("nobody", "inc_nobody-0001"),
+        grant: "grant_nobody-1",
+    }
+}
+
+/// A world with one of everything, Carol's task, and the callers of another tenant.
+fn world(operation: &str) -> Story {
+    let mut story = Story::adapted(&format!("uniform: {operation}"), "peer");
+    story.register("carol", task_input("stranger", "inc_stranger-0001"));
+    story.sent("suggest", 0);
+    story.begun("suggest", 0);
+    let others = [
+        ("other-bob", json!({"kind": "user", "id": "bob"})),
+        ("other-builder", json!({"kind": "task", "id": "builder", "incarnation": BUILDER, "owner": "user:bob"})),
+        ("other-guard", json!({"kind": "policy", "id": "guard"})),
+        ("other-ops", json!({"kind": "operator", "id": "ops"})),
+        ("other-host", json!({"kind": "host", "id": "host"})),
+    ];
+    for (name, principal) in others {
+        story.principal(name, with(principal, "/tenant", "other"));
+    }
+    story
+}
+
+/// What the parties see: streams and their cursors, the mailbox, revisions and states. The second time it must be the same.
+fn views(story: &mut Story, again: bool) {
+    let writer = task_ref("writer", WRITER);
+    let views = [
+        ("writer", "tasks.wait", json!({"task": writer, "timeoutMs": 0})),
+        ("builder", "tasks.wait", json!({"task": builder(), "timeoutMs": 0})),
+        ("builder", "mailbox.listPending", json!({"receiver": builder()})),
+        ("writer", "messages.getDisposition", message(1)),
+        ("writer", "messages.getDisposition", message(2)),
+        ("alice", "tasks.get", json!({"task": writer})),
+        ("bob", "tasks.get", json!({"task": builder()})),
+        ("builder", "adapter.getSubmission", json!({"submissionId": var("submission")})),
+        ("guard", "audit.list", message(1)),
+    ];
+    for (number, (caller, method, params)) in views.into_iter().enumerate() {
+        let step = story.call(caller, method, params).ok(least(method));
+        let name = format!("view {number}");
+        if again {
+            step.same_as(&name)
+        } else {
+            step.named(&name)
+        };
+    }
+}
+
+fn story(case: &Case) -> Story {
+    let mut story = world(case.operation);
+    views(&mut story, false);
+    for (caller, kind) in CALLERS {
+        both(&mut story, case, caller, kind);
+    }
+    views(&mut story, true);
+    // The ids are good ones: who may see what they name gets another answer.
+    let (caller, refused) = case.rightful;
+    let step = story.call(caller, case.operation, (case.params)(&foreign()));
+    match refused {
+        Some(code) => step.error(code),
+        None => step.ok(least(case.operation)),
+    };
+    // Last, since not every target can call as a host.
+    both(&mut story, case, "other-host", "host");
+    story
+}
+
+/// The operation by `caller` with ids of nothing, and with those of others.
+fn both(story: &mut Story, case: &Case, caller: &str, kind: &str) {
+    let (name, code) = (format!("missing for {caller}"), case.denied.code(kind));
+    story.call(caller, case.operation, (case.params)(&missing())).error(code).named(&name);
+    story.call(caller, case.operation, (case.params)(&foreign())).error(code).same_as(&name);
+}
+
+/// What any answer of an operation has.
+fn least(operation: &str) -> Value {
+    if operation == "audit.list" { json!([{"cursor": 1}]) } else { json!({}) }
+}
+
+/// A send names a receiver that the caller may not see before there is a grant: there is none, whoever is named.
+fn sends() -> Story {
+    let mut story = world("messages.send");
+    views(&mut story, false);
+    let from = |actor: Value, target: &Value, relationship: &str| {
+        let sender = with(with(actor, "/taskId", "stranger"), "/incarnationId", "inc_stranger-0001");
+        let envelope = with(with(envelope(50, "suggest", 0), "/sender", sender), "/target", target.clone());
+        json!({"envelope": with(envelope, "/relationshipId", relationship)})
+    };
+    let callers = [
+        ("stranger", json!({"actorType": "agent", "harness": "codex"})),
+        ("carol", json!({"actorType": "user", "actorId": "carol", "harness": "codex"})),
+    ];
+    for (caller, actor) in callers {
+        let nobody = task_ref("nobody", "inc_nobody-0001");
+        let name = format!("missing for {caller}");
+        let params = from(actor.clone(), &nobody, "rel_nobody");
+        story.call(caller, "messages.send", params).error("policy-denied").named(&name);
+        for (target, relationship) in [(builder(), "rel_work"), (nobody, "rel_work"), (builder(), "rel_nobody")] {
+            let params = from(actor.clone(), &target, relationship);
+            story.call(caller, "messages.send", params).error("policy-denied").same_as(&name);
+        }
+    }
+    views(&mut story, true);
+    story.sent("suggest", 0);
+    story
+}
+
+/// A grant names both ends; who may not grant between them is told so whether they are there or not.
+fn grants() -> Story {
+    let mut story = world("relationships.grant");
+    views(&mut story, false);
+    let draft = |source: &Value, target: &Value| {
+        let ends = with(with(grant("peer", 9), "/source", source.clone()), "/target", target.clone());
+        let draft = with(with(ends, "/relationshipId", "rel_other"), "/expiresAt", time(MINUTE));
+        json!({"grant": draft, "decision": {"decisionId": "decision_work-9"}})
+    };
+    let (own, nobody) = (task_ref("stranger", "inc_stranger-0001"), task_ref("nobody", "inc_nobody-0001"));
+    let refused = "grant-scope-denied";
+    story.call("carol", "relationships.grant", draft(&own, &nobody)).error(refused).named("missing target");
+    story.call("carol", "relationships.grant", draft(&own, &builder())).error(refused).same_as("missing target");
+    story.call("carol", "relationships.grant", draft(&nobody, &own)).error(refused).named("missing source");
+    story.call("carol", "relationships.grant", draft(&builder(), &own)).error(refused).same_as("missing source");
+    let refused = "control-plane-required";
+    story.call("stranger", "relationships.grant", draft(&own, &nobody)).error(refused).named("by a task");
+    story.call("stranger", "relationships.grant", draft(&own, &builder())).error(refused).same_as("by a task");
+    views(&mut story, true);
+    story.call("guard", "relationships.grant", draft(&own, &builder())).ok(json!({"grantVersion": 9}));
+    story
+}
