@@ -93,6 +93,20 @@ pub fn verify_disposition(document: &str, anchors: &str, now: f64) -> Result<Vec
     Ok(verdicts)
 }
 
+/// Verifies attestations whose form was checked, all about what `expected` says, at the time `now` (ms); no two are the
+/// same one. Errors: as [`verify`], then AT-32; pointers lead into the text that the attestations stand in.
+pub(crate) fn verify_all(attestations: &[Part<'_>], anchors: &str, expected: &str, now: i64) -> Result<(), Error> {
+    let expected = expected::parse(expected)?;
+    let expected = expected::Expected::load(expected.root())?;
+    let anchors = anchors::parse(anchors)?;
+    let anchors = anchors::load(anchors.root())?;
+    for attestation in attestations {
+        judge::judge(*attestation, &anchors, now)?;
+        expected.compare(*attestation)?;
+    }
+    distinct(attestations)
+}
+
 /// Rule AT-32. The id is part of what is signed, so the same payload under two signatures is found too.
 fn distinct(attestations: &[Part<'_>]) -> Result<(), Error> {
     let mut earlier: Vec<&str> = Vec::with_capacity(attestations.len());

@@ -82,6 +82,7 @@ pub const READS: &[&str] = &[
     "adapter.getSubmission",
     "adapter.listUnresolved",
     "audit.list",
+    "inspector.snapshot",
     "mailbox.listPending",
     "messages.getDisposition",
     "tasks.get",

@@ -65,6 +65,7 @@ pub fn code(code: Code) -> ErrorCode {
         Code::MessageExpired => ErrorCode::MessageExpired,
         Code::MessageNotExpired => ErrorCode::MessageNotExpired,
         Code::LifetimeExceeded => ErrorCode::LifetimeExceeded,
+        Code::ForwardInvalid => ErrorCode::ForwardInvalid,
         Code::GrantNotActive => ErrorCode::GrantNotActive,
         Code::GrantVersionOrder => ErrorCode::GrantVersionOrder,
         Code::MailboxBusy => ErrorCode::MailboxBusy,

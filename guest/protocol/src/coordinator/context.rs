@@ -123,6 +123,20 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// The answers so far.
+    pub fn answers(&self) -> &'a [Answer] {
+        self.answers
+    }
+
+    /// The same call over other answers, with nothing to commit yet and without the idempotency key, which stands for
+    /// the whole.
+    pub fn over<'b>(&self, answers: &'b [Answer]) -> Context<'b>
+    where
+        'a: 'b,
+    {
+        Context::new(self.request, self.principal, self.shaped, answers, self.now, self.entropy)
+    }
+
     /// Reads the idempotency key: its scope is the principal and the operation, and the worker where `by_worker`.
     pub fn read_key(&mut self, by_worker: bool) -> Flow<()> {
         let key = self.params.get("idempotencyKey").and_then(|key| key.as_str()).unwrap_or("");

@@ -1,9 +1,17 @@
 //! The operations, one function each, grouped as their names are.
 
 pub(crate) mod adapters;
+pub(crate) mod anchors;
+pub(crate) mod batch;
+pub(crate) mod denials;
+pub(crate) mod facts;
+pub(crate) mod forward;
+pub(crate) mod inspect;
+pub(crate) mod interrupted;
 pub(crate) mod mailbox;
 pub(crate) mod maintenance;
 pub(crate) mod messages;
+pub(crate) mod outcome;
 pub(crate) mod reads;
 mod relabel;
 pub(crate) mod relationships;

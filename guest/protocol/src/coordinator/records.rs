@@ -2,6 +2,7 @@
 
 pub(crate) mod boxes;
 pub(crate) mod budget;
+pub(crate) mod evidence;
 pub(crate) mod grant;
 pub(crate) mod life;
 pub(crate) mod message;

@@ -3,7 +3,8 @@
 use super::Operation;
 use super::context::{Context, Flow};
 use super::ops::{
-    adapters, mailbox, maintenance, messages, reads, relationships, resolve, runtime, send, submit, tasks,
+    adapters, anchors, batch, denials, facts, forward, inspect, interrupted, mailbox, maintenance, messages, outcome,
+    reads, relationships, resolve, runtime, send, submit, tasks,
 };
 use alloc::string::String;
 
@@ -57,15 +58,23 @@ pub(crate) const TABLE: &[Entry] = &[
     write("adapter.recordReceipt", resolve::record_receipt, "Record the harness's receipt."),
     write("adapter.reconcileSubmission", resolve::reconcile, "Establish what became of an attempt, with evidence."),
     write("adapters.declare", adapters::declare, "Declare an adapter profile of the operator's configuration."),
+    write("anchors.declare", anchors::declare, "Declare the trust anchors that attestations are verified against."),
     read("audit.list", reads::audit_list, "The events of a message."),
+    internal(write("audit.recordDenials", denials::record, "How often callers were denied, minute by minute.")),
+    read("inspector.snapshot", inspect::snapshot, "One message, as the caller may see it."),
     worker("mailbox.ack", mailbox::ack, "Decide a claimed message."),
     worker("mailbox.claim", mailbox::claim, "Claim a message for this worker."),
     read("mailbox.listPending", mailbox::list_pending, "Undecided messages, in order."),
     write("maintenance.expireDue", maintenance::expire_due, "Expire what is past its time."),
     write("messages.failDelivery", messages::fail_delivery, "Give up on delivering a message."),
+    write("messages.forward", forward::forward, "Pass on an accepted message, with its provenance."),
     read("messages.getDisposition", messages::get_disposition, "The three states of a message."),
+    write("messages.recordDelivery", facts::record_delivery, "Record that a message was notified of or offered."),
+    write("messages.recordInterruptionResult", interrupted::record, "Record what an interrupt did to each target."),
+    write("messages.recordOutcome", outcome::record_outcome, "Record what was seen to happen, with evidence."),
     write("messages.respond", messages::respond, "Decide a message without a claim."),
     write("messages.send", send::send, "Send a message under a grant."),
+    write("messages.sendBatch", batch::send_batch, "Send up to 64 messages in one commit."),
     write("relationships.grant", relationships::grant, "Allow one task to send to another."),
     write("relationships.revoke", relationships::revoke, "Withdraw a grant."),
     write("tasks.attach", tasks::attach, "Bind an adapter to a task."),

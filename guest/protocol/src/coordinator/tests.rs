@@ -2,10 +2,12 @@
 
 mod adapters;
 mod contradictions;
+mod floods;
 mod lives;
 mod maintenance;
 mod reads;
 mod relationships;
+mod reported;
 mod revoke;
 mod runtime;
 mod tasks;

@@ -325,6 +325,50 @@ pub enum Rule {
     LC19,
     /// Machines, states and events are named exactly as in the table. (spec/transitions.json)
     LC20,
+    /// Trust anchors are declared by the operator. (settled 5)
+    AN1,
+    /// That a message is in the mailbox is established by the host. (spec/transitions.json, delivery)
+    DF1,
+    /// Only a message that is undecided or accepted is notified of or offered. (delivery rule 2; weaknesses B15)
+    DF2,
+    /// A message that is only stored is not notified of, and one is offered at a checkpoint only where it asks for that. (behaviours G11)
+    DF3,
+    /// An effect is observed by the host, and that there was none is said by the host or the receiver. (settled 4)
+    OC1,
+    /// There is no effect of a message that was not submitted, and no failure of one that was not accepted. (delivery-semantics, invariants)
+    OC2,
+    /// Attestations go with externally-verified, and with nothing else. (delivery-semantics, outcome)
+    OC3,
+    /// What an interrupt did is told by its interruption result. (weaknesses A6)
+    OC4,
+    /// What is attested was verified after the attempt began. (weaknesses A7)
+    OC5,
+    /// The state of an interrupted target is claimed of an interrupt, and of nothing else. (draft: attestation)
+    OC6,
+    /// Only an interrupt that was accepted has an interruption result. (ops 3, messages.recordInterruptionResult)
+    IN1,
+    /// The result is about this message, its receiver and what it expects to interrupt. (draft: interruption result)
+    IN2,
+    /// Nothing in a result lies further in the future than the allowed skew. (architecture 5)
+    IN3,
+    /// A later result is one of the same interruption, not older, and speaks of every target that was reported. (weaknesses A6)
+    IN4,
+    /// What was said of a target in the end is not said otherwise later. (weaknesses A6)
+    IN5,
+    /// A closed result is not changed, but the host may say what it saw itself of what was only asserted. (weaknesses A6; settled 4)
+    IN6,
+    /// The message that is passed on is the parent that the envelope names. (delivery rule 10)
+    FW1,
+    /// Only a message that the forwarder accepted is passed on. (delivery rule 10)
+    FW2,
+    /// Content, evidence, message type and claim status are those of the original. (delivery-semantics, forwarding)
+    FW3,
+    /// Neither the intent nor the delivery mode is stronger than that of the original. (delivery-semantics, forwarding)
+    FW4,
+    /// A message that is passed on ends no later than the original. (delivery rule 10)
+    FW5,
+    /// A message is not passed on to a task that it came through. (delivery rule 8)
+    FW6,
     /// Every operation has an authenticated caller; that of a task names incarnation and owner. (delivery rule 13)
     OP1,
     /// The operation is in the table, and internal ones are called by the host alone. (JSON-RPC 2.0)
@@ -671,6 +715,28 @@ const TABLE: &[Entry] = &[
     Entry("LC-18", Code::DecisionReasonInvalid, "A decision other than pending carries one of the reason codes that go with it.", true),
     Entry("LC-19", Code::DecisionReasonInvalid, "A pending decision carries no reason code.", true),
     Entry("LC-20", Code::UnknownKind, "Machines, states and events are named exactly as in the table.", false),
+    Entry("AN-1", Code::OperatorRequired, "Trust anchors are declared by the operator.", true),
+    Entry("DF-1", Code::ReconciliationAuthority, "That a message is in the mailbox is established by the host.", true),
+    Entry("DF-2", Code::StateConflict, "Only a message that is undecided or accepted is notified of or offered.", true),
+    Entry("DF-3", Code::StateConflict, "A message that is only stored is not notified of, and one is offered at a checkpoint only where it asks for that.", true),
+    Entry("OC-1", Code::ReconciliationAuthority, "An effect is observed by the host, and that there was none is said by the host or the receiver.", true),
+    Entry("OC-2", Code::StateConflict, "There is no effect of a message that was not submitted, and no failure of one that was not accepted.", true),
+    Entry("OC-3", Code::ParamsInvalid, "Attestations go with externally-verified, and with nothing else.", true),
+    Entry("OC-4", Code::StateConflict, "What an interrupt did is told by its interruption result.", true),
+    Entry("OC-5", Code::VerificationSubjectMismatch, "What is attested was verified after the attempt began.", true),
+    Entry("OC-6", Code::VerificationSubjectMismatch, "The state of an interrupted target is claimed of an interrupt, and of nothing else.", true),
+    Entry("IN-1", Code::StateConflict, "Only an interrupt that was accepted has an interruption result.", true),
+    Entry("IN-2", Code::InterruptionResultInvalid, "The result is about this message, its receiver and what it expects to interrupt.", true),
+    Entry("IN-3", Code::InterruptionResultInvalid, "Nothing in a result lies further in the future than the allowed skew.", true),
+    Entry("IN-4", Code::InterruptionResultInvalid, "A later result is one of the same interruption, not older, and speaks of every target that was reported.", true),
+    Entry("IN-5", Code::InterruptionResultInvalid, "What was said of a target in the end is not said otherwise later.", true),
+    Entry("IN-6", Code::StateConflict, "A closed result is not changed, but the host may say what it saw itself of what was only asserted.", true),
+    Entry("FW-1", Code::ForwardInvalid, "The message that is passed on is the parent that the envelope names.", true),
+    Entry("FW-2", Code::StateConflict, "Only a message that the forwarder accepted is passed on.", true),
+    Entry("FW-3", Code::ForwardInvalid, "Content, evidence, message type and claim status are those of the original.", true),
+    Entry("FW-4", Code::ForwardInvalid, "Neither the intent nor the delivery mode is stronger than that of the original.", true),
+    Entry("FW-5", Code::ForwardInvalid, "A message that is passed on ends no later than the original.", true),
+    Entry("FW-6", Code::ForwardInvalid, "A message is not passed on to a task that it came through.", true),
     Entry("OP-1", Code::AuthenticationRequired, "Every operation has an authenticated caller; that of a task names incarnation and owner.", true),
     Entry("OP-2", Code::MethodNotFound, "The operation is in the table, and internal ones are called by the host alone.", false),
     Entry("OP-3", Code::ControlPlaneRequired, "Only a user or policy principal registers tasks and grants relationships.", true),
@@ -925,6 +991,28 @@ pub const ALL: &[Rule] = &[
     Rule::LC18,
     Rule::LC19,
     Rule::LC20,
+    Rule::AN1,
+    Rule::DF1,
+    Rule::DF2,
+    Rule::DF3,
+    Rule::OC1,
+    Rule::OC2,
+    Rule::OC3,
+    Rule::OC4,
+    Rule::OC5,
+    Rule::OC6,
+    Rule::IN1,
+    Rule::IN2,
+    Rule::IN3,
+    Rule::IN4,
+    Rule::IN5,
+    Rule::IN6,
+    Rule::FW1,
+    Rule::FW2,
+    Rule::FW3,
+    Rule::FW4,
+    Rule::FW5,
+    Rule::FW6,
     Rule::OP1,
     Rule::OP2,
     Rule::OP3,

@@ -21,6 +21,26 @@ const VERIFIED_AT: i64 = 1_772_366_400_000;
 /// A minute later: the time at which the vectors are judged.
 const NOW: i64 = VERIFIED_AT + 60_000;
 
+/// What an attestation says, for scenarios to vary.
+pub(super) fn payload() -> Value {
+    documents::payload()
+}
+
+/// `payload` signed by the key that [`trusted`] has.
+pub(super) fn signed(payload: Value) -> Value {
+    documents::sealed(payload, &documents::verifier(), documents::KEY_ID)
+}
+
+/// The trust anchors of the vectors.
+pub(super) fn trusted() -> Value {
+    documents::anchors()
+}
+
+/// The digest of a document's RFC 8785 form.
+pub(super) fn digest(document: &Value) -> String {
+    documents::digest(documents::canonical(document))
+}
+
 #[derive(Serialize)]
 struct Vector {
     name: String,

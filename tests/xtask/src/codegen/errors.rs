@@ -70,6 +70,9 @@ fn rust(table: &Table) -> Result<String> {
     });
     field(&mut out, "The JSON-RPC error number.", "rpc", "i32", &|code| code.rpc.to_string());
     field(&mut out, "Whether trying again later can help.", "retryable", "bool", &|code| code.retryable.to_string());
+    field(&mut out, "Whether it says that the caller may not do this.", "denial", "bool", &|code| {
+        (code.group == "denied").to_string()
+    });
     out += "}\n";
     Ok(out)
 }

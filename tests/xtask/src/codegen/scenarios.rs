@@ -7,11 +7,15 @@ mod budgets;
 mod cast;
 mod facts;
 mod frames;
+mod inspector;
+mod interruptions;
 mod keys;
 mod lives;
 mod mailbox;
 mod outcomes;
+mod passing;
 mod policy;
+mod reported;
 mod sending;
 mod steps;
 mod story;
@@ -45,6 +49,10 @@ const FILES: &[File] = &[
     ("delivery", "lives", lives::stories),
     ("delivery", "pages", budgets::pages),
     ("delivery", "outcomes", outcomes::stories),
+    ("delivery", "reported", reported::stories),
+    ("delivery", "interruptions", interruptions::stories),
+    ("operations", "inspector", inspector::stories),
+    ("operations", "passing", passing::stories),
     ("operations", "sending", sending::stories),
     ("operations", "tasks", tasks::stories),
     ("operations", "uniform", uniform::stories),

@@ -45,9 +45,9 @@ pub(crate) fn list_pending(cx: &mut Context<'_>) -> Flow<String> {
     w.begin_object();
     w.key("items");
     w.begin_array();
-    for (life, envelope) in lives.iter().zip(items) {
-        if let Some(envelope) = envelope? {
-            item(&mut w, life, &envelope, cx.now);
+    for (life, message) in lives.iter().zip(items) {
+        if let Some(message) = message? {
+            item(&mut w, life, &message, cx.now);
         }
     }
     w.end_array();
@@ -56,9 +56,9 @@ pub(crate) fn list_pending(cx: &mut Context<'_>) -> Flow<String> {
     Ok(w.finish())
 }
 
-/// The envelope of a message that its receiver may still act on. Everything is asked for before the first answer, so
+/// The text of a message that its receiver may still act on. Everything is asked for before the first answer, so
 /// that a whole page takes one round.
-fn pending(cx: &mut Context<'_>, receiver: &Task, life: &Life) -> Flow<Option<String>> {
+fn pending(cx: &mut Context<'_>, receiver: &Task, life: &Life) -> Flow<Option<Message>> {
     let (tenant, grant) = (cx.tenant(), &life.binding.grant);
     let sender = cx.lookup(task::COLLECTION, &life.sender.key(tenant));
     let granted = if grant.is_empty() { Ok(None) } else { cx.lookup(grant::COLLECTION, grant) };
@@ -79,13 +79,14 @@ fn pending(cx: &mut Context<'_>, receiver: &Task, life: &Life) -> Flow<Option<St
         return Ok(None);
     }
     let message = message?.ok_or_else(|| damaged("message"))?;
-    Ok(Some(Message::read(message)?.envelope))
+    Ok(Some(Message::read(message)?))
 }
 
-fn item(w: &mut Writer, life: &Life, envelope: &str, now: i64) {
+fn item(w: &mut Writer, life: &Life, message: &Message, now: i64) {
     w.begin_object();
     w.member_int("cursor", life.cursor);
-    w.member_raw("envelope", envelope);
+    w.member_raw("envelope", &message.envelope);
+    records::put_raw(w, "forwarding", message.forwarding.as_ref().map(|known| known.view()).as_deref());
     w.key("disposition");
     life.view(w);
     w.key("claim");

@@ -21,6 +21,9 @@ const TO_SENDER: &[&str] = &[
     "decision",
     "envelopeDigest",
     "grantId",
+    "interruption",
+    "outcome",
+    "outcomeEvidenceDigest",
     "previousDecision",
     "previousDelivery",
     "reasonCode",
@@ -56,7 +59,8 @@ pub(crate) fn audit_list(cx: &mut Context<'_>) -> Flow<String> {
     Ok(w.finish())
 }
 
-fn page(cx: &Context<'_>) -> (i64, u32) {
+/// The page that the params ask for: after which cursor, and how many.
+pub(crate) fn page(cx: &Context<'_>) -> (i64, u32) {
     let after = cx.params.maybe_int("afterCursor").unwrap_or(0);
     let limit = cx.params.maybe_int("limit").unwrap_or(50).clamp(1, limits::PAGE_MAX);
     (after, u32::try_from(limit).unwrap_or(1))
@@ -99,10 +103,14 @@ fn sends(party: &Party, subject: Value<'_>) -> bool {
     subject.get("messageId").is_some() && subject.maybe_text("senderIncarnationId") == Some(party.incarnation.clone())
 }
 
+/// The number of an event in the list that its row was found in.
+pub(crate) fn cursor(row: &Stored) -> Flow<i64> {
+    row.key.rsplit('/').next().and_then(|number| number.parse().ok()).ok_or_else(|| damaged("key"))
+}
+
 /// Writes an event; its cursor. `sending` says of its subject whether the reader is the sending side.
 fn event(w: &mut Writer, row: &Stored, sending: &dyn Fn(Value<'_>) -> bool, subject: bool) -> Flow<i64> {
-    let number = row.key.rsplit('/').next().and_then(|number| number.parse().ok());
-    let cursor = number.ok_or_else(|| damaged("key"))?;
+    let cursor = cursor(row)?;
     let tree = parse(&row.body)?;
     let value = tree.root();
     let about = value.member("subject")?;

@@ -130,7 +130,8 @@ fn receive(
     attempt.observed = observed;
     let life = &mut scene.life.record;
     life.delivery = life.delivery.apply(DeliveryEvent::Submit)?;
-    if observed {
+    // That a harness took an interrupt says nothing about what it stopped: its interruption result does.
+    if observed && life.intent != "interrupt" {
         life.outcome = life.outcome.apply(OutcomeEvent::Observe)?;
     }
     life.revision = life.revision.saturating_add(1);

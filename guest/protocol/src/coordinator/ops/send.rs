@@ -1,4 +1,5 @@
-//! `messages.send`: authorship, identity, times, policy, consent, budgets, and only then the mailbox.
+//! `messages.send`: authorship, identity, times, policy, consent, budgets, and only then the mailbox. `messages.forward` and
+//! `messages.sendBatch` go the same way.
 
 use crate::coordinator::context::{Context, Flow, Stop, damaged};
 use crate::coordinator::fields::Fields;
@@ -9,7 +10,7 @@ use crate::coordinator::records::{
     budget::{self, Budget},
     grant::Grant,
     life::{self, Binding, Life},
-    message::{self, Message},
+    message::{self, Forwarding, Message},
     task::{self, Task},
 };
 use crate::coordinator::scene::{Scene, not_visible};
@@ -17,51 +18,76 @@ use crate::coordinator::{PrincipalKind, audit::detail, keys};
 use crate::digest::{hex, sha256};
 use crate::documents::{Document, Kind};
 use crate::generated::limits;
-use crate::generated::machines::{Decision, Delivery, Outcome};
+use crate::generated::machines::{Decision, Delivery, DeliveryEvent, Outcome};
 use crate::json::{Value, Writer};
 use crate::rules::check;
 use crate::{Rule, time};
 use alloc::{string::String, vec::Vec};
 
 /// The members of an envelope that the operation works with.
-struct Envelope<'a> {
+pub(crate) struct Envelope<'a> {
     text: &'a str,
     digest: &'a str,
-    message: &'a str,
-    intent: &'a str,
-    mode: &'a str,
+    /// `messageId`.
+    pub message: &'a str,
+    /// Intent.
+    pub intent: &'a str,
+    /// Requested delivery mode.
+    pub mode: &'a str,
     sender: Value<'a>,
     source: (&'a str, &'a str),
     target: (&'a str, &'a str),
     relationship: &'a str,
     freshness: Option<String>,
-    parent: Option<String>,
+    /// `parentMessageId`.
+    pub parent: Option<String>,
     hop_count: Option<i64>,
     created: i64,
-    expires: i64,
+    /// When it ends.
+    pub expires: i64,
 }
+
+/// Where a message that is passed on comes from, if it may be; nothing for a message of its sender's own.
+pub(crate) type Provenance = fn(&mut Context<'_>, &Envelope<'_>, &Party) -> Flow<Option<Forwarding>>;
 
 /// `messages.send`.
 pub(crate) fn send(cx: &mut Context<'_>) -> Flow<String> {
     let document = cx.shaped.document(Kind::Envelope, "envelope")?.ok_or_else(|| damaged("envelope"))?;
-    let mut envelope = read(&document)?;
+    let envelope = read(&document)?;
     author(cx, &envelope)?;
     prefetch(cx, &envelope)?;
     // Only when the facts are there: the digest is the dearest part of a round.
-    envelope.digest = document.digest();
-    cx.content_digest(envelope.digest);
-    let sender = cx.own_task(envelope.source.0, envelope.source.1)?;
-    check(Rule::OP4, sender.record.live())?;
+    cx.content_digest(document.digest());
+    take(cx, envelope, document.digest(), |_, _, _| Ok(None))
+}
+
+/// A message whose facts were asked for: seen before, refused, or stored.
+pub(crate) fn take(cx: &mut Context<'_>, envelope: Envelope<'_>, digest: &str, from: Provenance) -> Flow<String> {
+    let envelope = Envelope { digest, ..envelope };
+    let sender = live_sender(cx, &envelope)?;
     let party = sender.record.party.clone();
-    let sent = deliver(cx, &envelope, sender);
+    let sent = deliver(cx, &envelope, sender, from);
     if matches!(sent, Err(Stop::Needs)) {
         complete(cx, &envelope, &party);
     }
     sent
 }
 
+/// The answer for a message that was sent before; nothing where it was not.
+pub(crate) fn seen(cx: &mut Context<'_>, envelope: Envelope<'_>, digest: &str) -> Flow<Option<String>> {
+    let envelope = Envelope { digest, ..envelope };
+    let sender = live_sender(cx, &envelope)?;
+    known(cx, &envelope, &sender.record.party)
+}
+
+fn live_sender(cx: &mut Context<'_>, envelope: &Envelope<'_>) -> Flow<Row<Task>> {
+    let sender = cx.own_task(envelope.source.0, envelope.source.1)?;
+    check(Rule::OP4, sender.record.live())?;
+    Ok(sender)
+}
+
 /// The message of a live sender task: seen before, refused, or stored.
-fn deliver(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: Row<Task>) -> Flow<String> {
+fn deliver(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: Row<Task>, from: Provenance) -> Flow<String> {
     if let Some(known) = known(cx, envelope, &sender.record.party)? {
         return Ok(known);
     }
@@ -69,27 +95,37 @@ fn deliver(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: Row<Task>) -> 
     let (receiver, grant) = route(cx, envelope, &sender.record.party)?;
     let task = judge(cx, envelope, &sender, &receiver, grant.as_ref())?;
     let (hops, ancestors) = causality(cx, envelope, &sender.record.party)?;
+    let forwarding = from(cx, envelope, &sender.record.party)?;
+    check(Rule::FW6, forwarding.as_ref().is_none_or(|known| !known.passed(&receiver)))?;
     let sender_box = cx.load_box(&sender.record.party.key(cx.tenant()))?;
     let mut receiver_box = cx.load_box(&receiver.key(cx.tenant()))?;
     spend(cx, envelope, &receiver, &mut receiver_box.record)?;
     receiver_box.record.cursor = receiver_box.record.cursor.saturating_add(1);
     receiver_box.record.open = receiver_box.record.open.saturating_add(1);
     let place = (receiver_box.record.cursor, hops);
-    let life = life(cx, envelope, sender.record.party.clone(), receiver, grant.as_ref(), place);
+    let life = life(cx, envelope, sender.record.party.clone(), receiver, grant.as_ref(), place)?;
     let id = Life::id(cx.tenant(), &life.message, &life.sender);
-    let body = Message { envelope: envelope.text.into(), ancestors }.text();
+    let told = received(envelope, &life, forwarding.as_ref());
+    let body = Message { envelope: envelope.text.into(), ancestors, forwarding }.text();
     cx.write(message::COLLECTION, &id, 0, body, Vec::new());
     let life = Row { id, revision: 0, record: life };
     let mut scene = Scene { life, sender: Some(sender), receiver: task, grant, sender_box, receiver_box };
-    let grant_id = scene.life.record.binding.grant_id.clone();
-    let authority = if grant_id.is_empty() { "owner" } else { "grant" };
-    let told = detail(&[("authority", authority), ("envelopeDigest", envelope.digest), ("grantId", &grant_id)]);
     scene.record(cx, "message-durably-received", told)?;
     let scene = scene.save(cx, false)?;
     Ok(view(&scene.life.record, false))
 }
 
-fn read<'a>(document: &'a Document<'_>) -> Flow<Envelope<'a>> {
+/// What the audit says of a message that came in.
+fn received(envelope: &Envelope<'_>, life: &Life, forwarding: Option<&Forwarding>) -> String {
+    let grant_id = life.binding.grant_id.as_str();
+    let authority = if grant_id.is_empty() { "owner" } else { "grant" };
+    let mut told = alloc::vec![("authority", authority), ("envelopeDigest", envelope.digest), ("grantId", grant_id)];
+    told.extend(forwarding.map(|known| ("originDigest", known.digest.as_str())));
+    detail(&told)
+}
+
+/// The members of a checked envelope, without its digest.
+pub(crate) fn read<'a>(document: &'a Document<'_>) -> Flow<Envelope<'a>> {
     let value = document.value();
     let (sender, target, delivery) = (value.member("sender")?, value.member("target")?, value.member("delivery")?);
     let causality = value.get("causality");
@@ -112,7 +148,7 @@ fn read<'a>(document: &'a Document<'_>) -> Flow<Envelope<'a>> {
 }
 
 /// The authenticated caller is who the envelope says wrote it.
-fn author(cx: &Context<'_>, envelope: &Envelope<'_>) -> Flow<()> {
+pub(crate) fn author(cx: &Context<'_>, envelope: &Envelope<'_>) -> Flow<()> {
     let principal = cx.principal;
     let actor = envelope.sender.text("actorType")?;
     match principal.kind {
@@ -132,7 +168,7 @@ fn author(cx: &Context<'_>, envelope: &Envelope<'_>) -> Flow<()> {
 }
 
 /// Asks for everything in one round: every reference carries the incarnation that the rows are keyed by.
-fn prefetch(cx: &mut Context<'_>, envelope: &Envelope<'_>) -> Flow<()> {
+pub(crate) fn prefetch(cx: &mut Context<'_>, envelope: &Envelope<'_>) -> Flow<()> {
     let tenant = cx.tenant();
     let ((task, incarnation), (target, target_incarnation)) = (envelope.source, envelope.target);
     let mut queries = alloc::vec![
@@ -311,8 +347,8 @@ fn life(
     receiver: Party,
     grant: Option<&Row<Grant>>,
     (cursor, hops): (i64, i64),
-) -> Life {
-    Life {
+) -> Flow<Life> {
+    Ok(Life {
         message: envelope.message.into(),
         sender,
         receiver,
@@ -326,7 +362,8 @@ fn life(
         hops,
         binding: Binding::to(grant),
         revision: 0,
-        delivery: Delivery::DurablyReceived,
+        // The coordinator takes it and it is in the mailbox, in one commit.
+        delivery: Delivery::INITIAL.apply(DeliveryEvent::Persist)?,
         decision: Decision::Pending,
         reason: None,
         outcome: Outcome::NotObserved,
@@ -337,8 +374,9 @@ fn life(
         attempt: None,
         past: Vec::new(),
         pending_relabel: None,
+        interruption: None,
         events: 0,
-    }
+    })
 }
 
 fn view(life: &Life, replay: bool) -> String {

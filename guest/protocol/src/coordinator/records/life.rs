@@ -49,6 +49,42 @@ pub(crate) struct Claim {
     pub until: i64,
 }
 
+/// What an interrupt came to, as far as it was told; the result itself stands beside the life.
+#[derive(Clone, Debug)]
+pub(crate) struct Interruption {
+    /// The digest of the last result.
+    pub digest: String,
+    /// Something is still under way.
+    pub open: bool,
+    /// The host saw it itself; otherwise the receiver says so.
+    pub observed: bool,
+}
+
+impl Interruption {
+    /// Whether more is to come, as a word.
+    pub fn state(&self) -> &'static str {
+        if self.open { "open" } else { "closed" }
+    }
+
+    /// Who says so.
+    pub fn source(&self) -> &'static str {
+        if self.observed { "observed" } else { "asserted" }
+    }
+
+    fn read(value: Value<'_>) -> Flow<Self> {
+        Ok(Self { digest: value.text("digest")?.into(), open: value.flag("open"), observed: value.flag("observed") })
+    }
+
+    fn put(&self, w: &mut Writer) {
+        w.key("interruption");
+        w.begin_object();
+        w.member_str("digest", &self.digest);
+        w.member_bool("open", self.open);
+        w.member_bool("observed", self.observed);
+        w.end_object();
+    }
+}
+
 /// Everything that changes about a message.
 #[derive(Clone, Debug)]
 pub(crate) struct Life {
@@ -100,6 +136,8 @@ pub(crate) struct Life {
     pub past: Vec<Attempt>,
     /// What waits for the attempt to be resolved: `revoked`.
     pub pending_relabel: Option<String>,
+    /// What an interrupt came to.
+    pub interruption: Option<Interruption>,
     /// How many audit events it has: the last one's number in the list of its events.
     pub events: i64,
 }
@@ -202,6 +240,7 @@ impl Life {
             attempt: value.get("attempt").map(Attempt::read).transpose()?,
             past,
             pending_relabel: value.maybe_text("pendingRelabel"),
+            interruption: value.get("interruption").map(Interruption::read).transpose()?,
             events: value.int("events")?,
         })
     }
@@ -267,6 +306,9 @@ impl Life {
         }
         w.end_array();
         put_text(w, "pendingRelabel", self.pending_relabel.as_deref());
+        if let Some(interruption) = &self.interruption {
+            interruption.put(w);
+        }
         w.member_int("events", self.events);
     }
 

@@ -1,8 +1,9 @@
-//! The message itself: the envelope as received. It never changes until it is purged.
+//! The message itself: the envelope as received, and where it came from. It never changes until it is purged.
 
-use super::{Flow, parse};
+use super::{Flow, Party, parse, put_raw};
 use crate::coordinator::{Stored, fields::Fields};
-use crate::json::Writer;
+use crate::json::{Value, Writer};
+use crate::time;
 use alloc::{string::String, vec::Vec};
 
 /// The collection.
@@ -15,6 +16,108 @@ pub(crate) struct Message {
     pub envelope: String,
     /// The rows of the causal chain, the root first.
     pub ancestors: Vec<String>,
+    /// Where it came from, if it was passed on.
+    pub forwarding: Option<Forwarding>,
+}
+
+/// The provenance of a message that was passed on: what its first sender wrote, and through whom it came.
+#[derive(Clone, Debug)]
+pub(crate) struct Forwarding {
+    /// Who wrote it.
+    pub origin: Party,
+    /// The kind of actor that wrote it.
+    pub actor: String,
+    /// `messageId` of the first message.
+    pub message: String,
+    /// The digest of its envelope.
+    pub digest: String,
+    /// Its intent.
+    pub intent: String,
+    /// Who passed it on, in order.
+    pub hops: Vec<Hop>,
+}
+
+/// One task that passed a message on.
+#[derive(Clone, Debug)]
+pub(crate) struct Hop {
+    /// The task.
+    pub party: Party,
+    /// `messageId` under which it did.
+    pub message: String,
+    /// When.
+    pub at: i64,
+}
+
+impl Forwarding {
+    fn read(value: Value<'_>) -> Flow<Self> {
+        let mut hops = Vec::new();
+        for hop in value.member("hops")?.items() {
+            let (party, message) = (Party::read(hop.member("task")?)?, hop.text("messageId")?.into());
+            hops.push(Hop { party, message, at: hop.int("at")? });
+        }
+        Ok(Self {
+            origin: Party::read(value.member("origin")?)?,
+            actor: value.text("actorType")?.into(),
+            message: value.text("messageId")?.into(),
+            digest: value.text("envelopeDigest")?.into(),
+            intent: value.text("intent")?.into(),
+            hops,
+        })
+    }
+
+    fn text(&self) -> String {
+        let mut w = Writer::new();
+        w.begin_object();
+        self.origin.put(&mut w, "origin");
+        w.member_str("actorType", &self.actor);
+        w.member_str("messageId", &self.message);
+        w.member_str("envelopeDigest", &self.digest);
+        w.member_str("intent", &self.intent);
+        w.key("hops");
+        w.begin_array();
+        for hop in &self.hops {
+            w.begin_object();
+            hop.party.put(&mut w, "task");
+            w.member_str("messageId", &hop.message);
+            w.member_int("at", hop.at);
+            w.end_object();
+        }
+        w.end_array();
+        w.end_object();
+        w.finish()
+    }
+
+    /// As a receiver sees it.
+    pub fn view(&self) -> String {
+        let mut w = Writer::new();
+        w.begin_object();
+        w.key("origin");
+        w.begin_object();
+        w.member_str("actorType", &self.actor);
+        self.origin.put_ref(&mut w, "source");
+        w.member_str("messageId", &self.message);
+        w.member_str("envelopeDigest", &self.digest);
+        w.member_str("intent", &self.intent);
+        w.end_object();
+        w.key("hops");
+        w.begin_array();
+        for hop in &self.hops {
+            w.begin_object();
+            hop.party.put_ref(&mut w, "source");
+            w.member_str("messageId", &hop.message);
+            w.member_str("forwardedAt", &time::format(hop.at));
+            w.end_object();
+        }
+        w.end_array();
+        w.end_object();
+        w.finish()
+    }
+
+    /// Whether it came through this task, in whatever incarnation.
+    pub fn passed(&self, task: &Party) -> bool {
+        let same = |party: &Party| party.task == task.task && party.owner == task.owner;
+        same(&self.origin) || self.hops.iter().any(|hop| same(&hop.party))
+    }
 }
 
 impl Message {
@@ -22,7 +125,8 @@ impl Message {
         let tree = parse(&row.body)?;
         let value = tree.root();
         let ancestors = value.member("ancestors")?.items().filter_map(|item| item.as_str()).map(Into::into).collect();
-        Ok(Self { envelope: value.member("envelope")?.raw().into(), ancestors })
+        let forwarding = value.get("forwarding").map(Forwarding::read).transpose()?;
+        Ok(Self { envelope: value.member("envelope")?.raw().into(), ancestors, forwarding })
     }
 
     /// The stored text.
@@ -36,6 +140,7 @@ impl Message {
             w.string(ancestor);
         }
         w.end_array();
+        put_raw(&mut w, "forwarding", self.forwarding.as_ref().map(Forwarding::text).as_deref());
         w.end_object();
         w.finish()
     }

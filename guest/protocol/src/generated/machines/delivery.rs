@@ -7,7 +7,7 @@ use crate::Rule;
 /// How far a message came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Delivery {
-    /// The coordinator took it; it is not durable yet.
+    /// The coordinator took it; it is not durable yet. Where both happen in one commit, as here, a message passes this state and never rests in it.
     ControlPlaneAccepted,
     /// It is committed to the receiver's mailbox.
     DurablyReceived,
@@ -181,7 +181,7 @@ impl DeliveryEvent {
     pub const fn parties(self) -> &'static [Party] {
         match self {
             Self::Persist => &[Party::Host],
-            Self::Notify => &[Party::Host],
+            Self::Notify => &[Party::Host, Party::Receiver],
             Self::Offer => &[Party::Host, Party::Receiver],
             Self::Admit => &[Party::Host, Party::Receiver],
             Self::Submit => &[Party::Host, Party::Receiver],

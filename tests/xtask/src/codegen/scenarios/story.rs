@@ -10,6 +10,7 @@ const READS: &[&str] = &[
     "adapter.getSubmission",
     "adapter.listUnresolved",
     "audit.list",
+    "inspector.snapshot",
     "mailbox.listPending",
     "messages.getDisposition",
     "tasks.get",
