@@ -64,7 +64,7 @@ pub fn broken(corpus: &[Value], random: &mut Random) -> Log {
     // Most of what is refused as it stands, or only looks, makes room for what changes something.
     let idle =
         |step: &Value| step.get("error").is_some() || READS.contains(&step["method"].as_str().unwrap_or_default());
-    log.steps.retain(|step| !idle(step) || random.once_in(5));
+    log.steps.retain(|step| !idle(step) || random.once_in(8));
     // Long ones add little but time.
     log.steps.truncate(60);
     if log.steps.is_empty() {

@@ -40,9 +40,19 @@ impl<T: Transport> Client<T> {
         self.keyed("adapters.declare", params)
     }
 
+    /// `anchors.declare`: Declares the trust anchors of the tenant, in place of those before.
+    pub fn anchors_declare(&self, params: &types::AnchorsDeclare) -> Call<'_, T, Done<types::AnchorsDeclareResult>> {
+        self.keyed("anchors.declare", params)
+    }
+
     /// `audit.list`: Lists the audit records of a message.
     pub fn audit_list(&self, params: &types::AuditList) -> Call<'_, T, types::AuditListResult> {
         self.plain("audit.list", params)
+    }
+
+    /// `inspector.snapshot`: Shows a message as the caller may see it.
+    pub fn inspector_snapshot(&self, params: &types::InspectorSnapshot) -> Call<'_, T, types::InspectorSnapshotResult> {
+        self.plain("inspector.snapshot", params)
     }
 
     /// `mailbox.ack`: Decides on a claimed message.
@@ -70,9 +80,29 @@ impl<T: Transport> Client<T> {
         self.keyed("messages.failDelivery", params)
     }
 
+    /// `messages.forward`: Passes a message on, with its provenance.
+    pub fn messages_forward(&self, params: &types::MessagesForward) -> Call<'_, T, Done<types::MessagesForwardResult>> {
+        self.keyed("messages.forward", params)
+    }
+
     /// `messages.getDisposition`: Reads what became of a message.
     pub fn messages_get_disposition(&self, params: &types::MessagesGetDisposition) -> Call<'_, T, types::MessagesGetDispositionResult> {
         self.plain("messages.getDisposition", params)
+    }
+
+    /// `messages.recordDelivery`: Records that a message was notified of or offered.
+    pub fn messages_record_delivery(&self, params: &types::MessagesRecordDelivery) -> Call<'_, T, Done<types::MessagesRecordDeliveryResult>> {
+        self.keyed("messages.recordDelivery", params)
+    }
+
+    /// `messages.recordInterruptionResult`: Records what an interrupt did to each thing that it was meant to stop.
+    pub fn messages_record_interruption_result(&self, params: &types::MessagesRecordInterruptionResult) -> Call<'_, T, Done<types::MessagesRecordInterruptionResultResult>> {
+        self.keyed("messages.recordInterruptionResult", params)
+    }
+
+    /// `messages.recordOutcome`: Records what was seen to happen, with evidence.
+    pub fn messages_record_outcome(&self, params: &types::MessagesRecordOutcome) -> Call<'_, T, Done<types::MessagesRecordOutcomeResult>> {
+        self.keyed("messages.recordOutcome", params)
     }
 
     /// `messages.respond`: Decides on a message.
@@ -83,6 +113,11 @@ impl<T: Transport> Client<T> {
     /// `messages.send`: Sends a message.
     pub fn messages_send(&self, params: &types::MessagesSend) -> Call<'_, T, Done<types::MessagesSendResult>> {
         self.keyed("messages.send", params)
+    }
+
+    /// `messages.sendBatch`: Sends messages in one commit.
+    pub fn messages_send_batch(&self, params: &types::MessagesSendBatch) -> Call<'_, T, Done<types::MessagesSendBatchResult>> {
+        self.keyed("messages.sendBatch", params)
     }
 
     /// `relationships.grant`: Issues a grant.

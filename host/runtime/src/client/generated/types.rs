@@ -278,6 +278,33 @@ pub enum AdaptersDeclareResultExecutor {
     Caller,
 }
 
+/// Declares the trust anchors of the tenant, in place of those before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnchorsDeclare {
+    /// `anchors`
+    #[serde(rename = "anchors")]
+    pub anchors: Vec<Map<String, Value>>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+/// The anchors that stand.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnchorsDeclareResult {
+    /// `replay`
+    #[serde(rename = "replay")]
+    pub replay: bool,
+    /// `digest`
+    #[serde(rename = "digest")]
+    pub digest: String,
+    /// `count`
+    #[serde(rename = "count")]
+    pub count: i64,
+}
+
 /// Lists the audit records of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -697,6 +724,71 @@ pub enum EventActorKind {
     Host,
 }
 
+/// `Forwarding`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Forwarding {
+    /// `origin`
+    #[serde(rename = "origin")]
+    pub origin: ForwardingOrigin,
+    /// `hops`
+    #[serde(rename = "hops")]
+    pub hops: Vec<ForwardingHopsItem>,
+}
+
+/// `ForwardingHopsItem`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForwardingHopsItem {
+    /// `source`
+    #[serde(rename = "source")]
+    pub source: TaskRef,
+    /// `messageId`
+    #[serde(rename = "messageId")]
+    pub message_id: String,
+    /// `forwardedAt`
+    #[serde(rename = "forwardedAt")]
+    pub forwarded_at: String,
+}
+
+/// `ForwardingOrigin`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForwardingOrigin {
+    /// `actorType`
+    #[serde(rename = "actorType")]
+    pub actor_type: ForwardingOriginActorType,
+    /// `source`
+    #[serde(rename = "source")]
+    pub source: TaskRef,
+    /// `messageId`
+    #[serde(rename = "messageId")]
+    pub message_id: String,
+    /// `envelopeDigest`
+    #[serde(rename = "envelopeDigest")]
+    pub envelope_digest: String,
+    /// `intent`
+    #[serde(rename = "intent")]
+    pub intent: Intent,
+}
+
+/// `ForwardingOriginActorType`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ForwardingOriginActorType {
+    /// `user`
+    #[serde(rename = "user")]
+    User,
+    /// `agent`
+    #[serde(rename = "agent")]
+    Agent,
+    /// `service`
+    #[serde(rename = "service")]
+    Service,
+    /// `policy`
+    #[serde(rename = "policy")]
+    Policy,
+}
+
 /// `Freshness`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -870,6 +962,449 @@ pub struct GrantDraft {
     pub expires_at: Option<String>,
 }
 
+/// Shows a message as the caller may see it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InspectorSnapshot {
+    /// `senderIncarnationId`
+    #[serde(rename = "senderIncarnationId")]
+    pub sender_incarnation_id: String,
+    /// `messageId`
+    #[serde(rename = "messageId")]
+    pub message_id: String,
+    /// `afterCursor`
+    #[serde(rename = "afterCursor", default, skip_serializing_if = "Option::is_none")]
+    pub after_cursor: Option<i64>,
+    /// `limit`
+    #[serde(rename = "limit", default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<i64>,
+}
+
+/// The message as the caller may see it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InspectorSnapshotResult {
+    /// `specVersion`
+    #[serde(rename = "specVersion")]
+    pub spec_version: SpecVersion,
+    /// `messageId`
+    #[serde(rename = "messageId")]
+    pub message_id: String,
+    /// `provenance`
+    #[serde(rename = "provenance")]
+    pub provenance: InspectorSnapshotResultProvenance,
+    /// `content`
+    #[serde(rename = "content")]
+    pub content: InspectorSnapshotResultContent,
+    /// `evidence`
+    #[serde(rename = "evidence")]
+    pub evidence: InspectorSnapshotResultEvidence,
+    /// `lifecycle`
+    #[serde(rename = "lifecycle")]
+    pub lifecycle: InspectorSnapshotResultLifecycle,
+    /// `disposition`
+    #[serde(rename = "disposition")]
+    pub disposition: MessageStates,
+    /// `adapterSubmission`
+    #[serde(rename = "adapterSubmission", deserialize_with = "crate::client::nullable")]
+    pub adapter_submission: Option<InspectorSnapshotResultAdapterSubmission>,
+    /// `outcomeEvidence`
+    #[serde(rename = "outcomeEvidence", default, skip_serializing_if = "Option::is_none")]
+    pub outcome_evidence: Option<InspectorSnapshotResultOutcomeEvidence>,
+    /// `interruption`
+    #[serde(rename = "interruption", default, skip_serializing_if = "Option::is_none")]
+    pub interruption: Option<InspectorSnapshotResultInterruption>,
+    /// `events`
+    #[serde(rename = "events")]
+    pub events: Vec<InspectorSnapshotResultEventsItem>,
+    /// `nextCursor`
+    #[serde(rename = "nextCursor")]
+    pub next_cursor: i64,
+}
+
+/// `InspectorSnapshotResultAdapterSubmission`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InspectorSnapshotResultAdapterSubmission {
+    /// `submissionId`
+    #[serde(rename = "submissionId")]
+    pub submission_id: String,
+    /// `state`
+    #[serde(rename = "state")]
+    pub state: InspectorSnapshotResultAdapterSubmissionState,
+    /// `envelopeDigest`
+    #[serde(rename = "envelopeDigest")]
+    pub envelope_digest: String,
+    /// `adapterRefDigest`
+    #[serde(rename = "adapterRefDigest")]
+    pub adapter_ref_digest: String,
+    /// `adapterIdempotencyKeyDigest`
+    #[serde(rename = "adapterIdempotencyKeyDigest")]
+    pub adapter_idempotency_key_digest: String,
+    /// `updatedAt`
+    #[serde(rename = "updatedAt")]
+    pub updated_at: String,
+}
+
+/// `InspectorSnapshotResultAdapterSubmissionState`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum InspectorSnapshotResultAdapterSubmissionState {
+    /// `prepared`
+    #[serde(rename = "prepared")]
+    Prepared,
+    /// `outcome-unknown`
+    #[serde(rename = "outcome-unknown")]
+    OutcomeUnknown,
+    /// `receipt-recorded`
+    #[serde(rename = "receipt-recorded")]
+    ReceiptRecorded,
+    /// `confirmed-not-submitted`
+    #[serde(rename = "confirmed-not-submitted")]
+    ConfirmedNotSubmitted,
+    /// `manual-reconciliation`
+    #[serde(rename = "manual-reconciliation")]
+    ManualReconciliation,
+}
+
+/// `InspectorSnapshotResultContent`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InspectorSnapshotResultContent {
+    /// `state`
+    #[serde(rename = "state")]
+    pub state: InspectorSnapshotResultContentState,
+    /// `reason`
+    #[serde(rename = "reason")]
+    pub reason: String,
+    /// `value`
+    #[serde(rename = "value", default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+}
+
+/// `InspectorSnapshotResultContentState`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum InspectorSnapshotResultContentState {
+    /// `visible`
+    #[serde(rename = "visible")]
+    Visible,
+    /// `redacted`
+    #[serde(rename = "redacted")]
+    Redacted,
+}
+
+/// `InspectorSnapshotResultEventsItem`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InspectorSnapshotResultEventsItem {
+    /// `cursor`
+    #[serde(rename = "cursor")]
+    pub cursor: i64,
+    /// `eventType`
+    #[serde(rename = "eventType")]
+    pub event_type: String,
+    /// `revision`
+    #[serde(rename = "revision")]
+    pub revision: i64,
+    /// `occurredAt`
+    #[serde(rename = "occurredAt")]
+    pub occurred_at: String,
+}
+
+/// `InspectorSnapshotResultEvidence`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InspectorSnapshotResultEvidence {
+    /// `state`
+    #[serde(rename = "state")]
+    pub state: InspectorSnapshotResultEvidenceState,
+    /// `refs`
+    #[serde(rename = "refs", default, skip_serializing_if = "Option::is_none")]
+    pub refs: Option<Vec<String>>,
+    /// `count`
+    #[serde(rename = "count", default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<i64>,
+    /// `reason`
+    #[serde(rename = "reason", default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// `InspectorSnapshotResultEvidenceState`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum InspectorSnapshotResultEvidenceState {
+    /// `visible`
+    #[serde(rename = "visible")]
+    Visible,
+    /// `redacted`
+    #[serde(rename = "redacted")]
+    Redacted,
+}
+
+/// `InspectorSnapshotResultInterruption`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InspectorSnapshotResultInterruption {
+    /// `state`
+    #[serde(rename = "state")]
+    pub state: InspectorSnapshotResultInterruptionState,
+    /// `source`
+    #[serde(rename = "source")]
+    pub source: InspectorSnapshotResultInterruptionSource,
+    /// `resultDigest`
+    #[serde(rename = "resultDigest")]
+    pub result_digest: String,
+    /// `recordedAt`
+    #[serde(rename = "recordedAt")]
+    pub recorded_at: String,
+    /// `interruptionId`
+    #[serde(rename = "interruptionId", default, skip_serializing_if = "Option::is_none")]
+    pub interruption_id: Option<String>,
+    /// `requestedAt`
+    #[serde(rename = "requestedAt", default, skip_serializing_if = "Option::is_none")]
+    pub requested_at: Option<String>,
+    /// `updatedAt`
+    #[serde(rename = "updatedAt", default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<String>,
+    /// `modelTurn`
+    #[serde(rename = "modelTurn", default, skip_serializing_if = "Option::is_none")]
+    pub model_turn: Option<InterruptionTarget>,
+    /// `toolCalls`
+    #[serde(rename = "toolCalls", default, skip_serializing_if = "Option::is_none")]
+    pub tool_calls: Option<InterruptionTargets>,
+    /// `subprocesses`
+    #[serde(rename = "subprocesses", default, skip_serializing_if = "Option::is_none")]
+    pub subprocesses: Option<InterruptionTargets>,
+}
+
+/// `InspectorSnapshotResultInterruptionSource`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum InspectorSnapshotResultInterruptionSource {
+    /// `observed`
+    #[serde(rename = "observed")]
+    Observed,
+    /// `asserted`
+    #[serde(rename = "asserted")]
+    Asserted,
+}
+
+/// `InspectorSnapshotResultInterruptionState`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum InspectorSnapshotResultInterruptionState {
+    /// `open`
+    #[serde(rename = "open")]
+    Open,
+    /// `closed`
+    #[serde(rename = "closed")]
+    Closed,
+}
+
+/// `InspectorSnapshotResultLifecycle`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InspectorSnapshotResultLifecycle {
+    /// `createdAt`
+    #[serde(rename = "createdAt")]
+    pub created_at: String,
+    /// `expiresAt`
+    #[serde(rename = "expiresAt")]
+    pub expires_at: String,
+    /// `expired`
+    #[serde(rename = "expired")]
+    pub expired: bool,
+    /// `notBefore`
+    #[serde(rename = "notBefore", default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<String>,
+}
+
+/// `InspectorSnapshotResultOutcomeEvidence`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InspectorSnapshotResultOutcomeEvidence {
+    /// `source`
+    #[serde(rename = "source")]
+    pub source: InspectorSnapshotResultOutcomeEvidenceSource,
+    /// `recordedAt`
+    #[serde(rename = "recordedAt")]
+    pub recorded_at: String,
+    /// `evidenceDigest`
+    #[serde(rename = "evidenceDigest")]
+    pub evidence_digest: String,
+    /// `refs`
+    #[serde(rename = "refs", default, skip_serializing_if = "Option::is_none")]
+    pub refs: Option<Vec<String>>,
+    /// `verificationAttestations`
+    #[serde(rename = "verificationAttestations", default, skip_serializing_if = "Option::is_none")]
+    pub verification_attestations: Option<Vec<VerificationAttestation>>,
+}
+
+/// `InspectorSnapshotResultOutcomeEvidenceSource`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum InspectorSnapshotResultOutcomeEvidenceSource {
+    /// `observed`
+    #[serde(rename = "observed")]
+    Observed,
+    /// `asserted`
+    #[serde(rename = "asserted")]
+    Asserted,
+    /// `attested`
+    #[serde(rename = "attested")]
+    Attested,
+}
+
+/// `InspectorSnapshotResultProvenance`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InspectorSnapshotResultProvenance {
+    /// `authorship`
+    #[serde(rename = "authorship")]
+    pub authorship: InspectorSnapshotResultProvenanceAuthorship,
+    /// `actor`
+    #[serde(rename = "actor")]
+    pub actor: InspectorSnapshotResultProvenanceActor,
+    /// `source`
+    #[serde(rename = "source")]
+    pub source: InspectorSnapshotResultProvenanceSource,
+    /// `target`
+    #[serde(rename = "target")]
+    pub target: InspectorSnapshotResultProvenanceTarget,
+    /// `relationshipId`
+    #[serde(rename = "relationshipId")]
+    pub relationship_id: String,
+    /// `intent`
+    #[serde(rename = "intent")]
+    pub intent: Intent,
+    /// `requestedMode`
+    #[serde(rename = "requestedMode")]
+    pub requested_mode: DeliveryMode,
+    /// `messageType`
+    #[serde(rename = "messageType")]
+    pub message_type: InspectorSnapshotResultProvenanceMessageType,
+    /// `claimStatus`
+    #[serde(rename = "claimStatus")]
+    pub claim_status: InspectorSnapshotResultProvenanceClaimStatus,
+    /// `envelopeDigest`
+    #[serde(rename = "envelopeDigest")]
+    pub envelope_digest: String,
+    /// `forwarding`
+    #[serde(rename = "forwarding", default, skip_serializing_if = "Option::is_none")]
+    pub forwarding: Option<Forwarding>,
+}
+
+/// `InspectorSnapshotResultProvenanceActor`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InspectorSnapshotResultProvenanceActor {
+    /// `actorType`
+    #[serde(rename = "actorType")]
+    pub actor_type: InspectorSnapshotResultProvenanceActorActorType,
+    /// `actorId`
+    #[serde(rename = "actorId", default, skip_serializing_if = "Option::is_none")]
+    pub actor_id: Option<String>,
+}
+
+/// `InspectorSnapshotResultProvenanceActorActorType`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum InspectorSnapshotResultProvenanceActorActorType {
+    /// `user`
+    #[serde(rename = "user")]
+    User,
+    /// `agent`
+    #[serde(rename = "agent")]
+    Agent,
+    /// `service`
+    #[serde(rename = "service")]
+    Service,
+    /// `policy`
+    #[serde(rename = "policy")]
+    Policy,
+}
+
+/// `InspectorSnapshotResultProvenanceAuthorship`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum InspectorSnapshotResultProvenanceAuthorship {
+    /// `user-authored`
+    #[serde(rename = "user-authored")]
+    UserAuthored,
+    /// `peer-authored`
+    #[serde(rename = "peer-authored")]
+    PeerAuthored,
+    /// `policy-authored`
+    #[serde(rename = "policy-authored")]
+    PolicyAuthored,
+}
+
+/// `InspectorSnapshotResultProvenanceClaimStatus`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum InspectorSnapshotResultProvenanceClaimStatus {
+    /// `unverified`
+    #[serde(rename = "unverified")]
+    Unverified,
+    /// `sender-asserted`
+    #[serde(rename = "sender-asserted")]
+    SenderAsserted,
+    /// `evidence-referenced`
+    #[serde(rename = "evidence-referenced")]
+    EvidenceReferenced,
+}
+
+/// `InspectorSnapshotResultProvenanceMessageType`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum InspectorSnapshotResultProvenanceMessageType {
+    /// `observation`
+    #[serde(rename = "observation")]
+    Observation,
+    /// `question`
+    #[serde(rename = "question")]
+    Question,
+    /// `suggestion`
+    #[serde(rename = "suggestion")]
+    Suggestion,
+    /// `result`
+    #[serde(rename = "result")]
+    Result,
+    /// `state-update`
+    #[serde(rename = "state-update")]
+    StateUpdate,
+    /// `action-request`
+    #[serde(rename = "action-request")]
+    ActionRequest,
+}
+
+/// `InspectorSnapshotResultProvenanceSource`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InspectorSnapshotResultProvenanceSource {
+    /// `taskId`
+    #[serde(rename = "taskId")]
+    pub task_id: String,
+    /// `incarnationId`
+    #[serde(rename = "incarnationId")]
+    pub incarnation_id: String,
+    /// `harness`
+    #[serde(rename = "harness", default, skip_serializing_if = "Option::is_none")]
+    pub harness: Option<String>,
+    /// `claimedHarness`
+    #[serde(rename = "claimedHarness", default, skip_serializing_if = "Option::is_none")]
+    pub claimed_harness: Option<String>,
+}
+
+/// `InspectorSnapshotResultProvenanceTarget`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InspectorSnapshotResultProvenanceTarget {
+    /// `taskId`
+    #[serde(rename = "taskId")]
+    pub task_id: String,
+    /// `incarnationId`
+    #[serde(rename = "incarnationId")]
+    pub incarnation_id: String,
+    /// `harness`
+    #[serde(rename = "harness", default, skip_serializing_if = "Option::is_none")]
+    pub harness: Option<String>,
+    /// `claimedHarness`
+    #[serde(rename = "claimedHarness", default, skip_serializing_if = "Option::is_none")]
+    pub claimed_harness: Option<String>,
+}
+
 /// `Intent`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Intent {
@@ -885,6 +1420,229 @@ pub enum Intent {
     /// `interrupt`
     #[serde(rename = "interrupt")]
     Interrupt,
+}
+
+/// What an interrupt did to each thing it was meant to stop; there is no overall answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterruptionResult {
+    /// `specVersion`
+    #[serde(rename = "specVersion")]
+    pub spec_version: SpecVersion,
+    /// `interruptionId`
+    #[serde(rename = "interruptionId")]
+    pub interruption_id: String,
+    /// `messageId`
+    #[serde(rename = "messageId")]
+    pub message_id: String,
+    /// `receiver`
+    #[serde(rename = "receiver")]
+    pub receiver: TaskRef,
+    /// `freshness`
+    #[serde(rename = "freshness", default, skip_serializing_if = "Option::is_none")]
+    pub freshness: Option<Freshness>,
+    /// `requestedAt`
+    #[serde(rename = "requestedAt")]
+    pub requested_at: String,
+    /// `results`
+    #[serde(rename = "results")]
+    pub results: InterruptionResultResults,
+    /// `updatedAt`
+    #[serde(rename = "updatedAt")]
+    pub updated_at: String,
+}
+
+/// `InterruptionResultResults`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterruptionResultResults {
+    /// `modelTurn`
+    #[serde(rename = "modelTurn")]
+    pub model_turn: InterruptionResultTargetResult,
+    /// `toolCalls`
+    #[serde(rename = "toolCalls")]
+    pub tool_calls: InterruptionResultTargetSet,
+    /// `subprocesses`
+    #[serde(rename = "subprocesses")]
+    pub subprocesses: InterruptionResultTargetSet,
+}
+
+/// `InterruptionResultTargetResult`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterruptionResultTargetResult {
+    /// `targetId`
+    #[serde(rename = "targetId")]
+    pub target_id: String,
+    /// `state`
+    #[serde(rename = "state")]
+    pub state: InterruptionResultTargetResultState,
+    /// `observedAt`
+    #[serde(rename = "observedAt")]
+    pub observed_at: String,
+    /// `reasonCode`
+    #[serde(rename = "reasonCode", default, skip_serializing_if = "Option::is_none")]
+    pub reason_code: Option<InterruptionResultTargetResultReasonCode>,
+    /// `detail`
+    #[serde(rename = "detail", default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// `InterruptionResultTargetResultReasonCode`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum InterruptionResultTargetResultReasonCode {
+    /// `accepted`
+    #[serde(rename = "accepted")]
+    Accepted,
+    /// `policy-denied`
+    #[serde(rename = "policy-denied")]
+    PolicyDenied,
+    /// `stale-incarnation`
+    #[serde(rename = "stale-incarnation")]
+    StaleIncarnation,
+    /// `stale-run`
+    #[serde(rename = "stale-run")]
+    StaleRun,
+    /// `stale-objective`
+    #[serde(rename = "stale-objective")]
+    StaleObjective,
+    /// `adapter-failed`
+    #[serde(rename = "adapter-failed")]
+    AdapterFailed,
+    /// `other`
+    #[serde(rename = "other")]
+    Other,
+}
+
+/// `InterruptionResultTargetResultState`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum InterruptionResultTargetResultState {
+    /// `requested`
+    #[serde(rename = "requested")]
+    Requested,
+    /// `cancelled`
+    #[serde(rename = "cancelled")]
+    Cancelled,
+    /// `not-cancellable`
+    #[serde(rename = "not-cancellable")]
+    NotCancellable,
+    /// `not-running`
+    #[serde(rename = "not-running")]
+    NotRunning,
+    /// `failed`
+    #[serde(rename = "failed")]
+    Failed,
+    /// `stale`
+    #[serde(rename = "stale")]
+    Stale,
+    /// `denied`
+    #[serde(rename = "denied")]
+    Denied,
+}
+
+/// `InterruptionResultTargetSet`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterruptionResultTargetSet {
+    /// `enumeration`
+    #[serde(rename = "enumeration")]
+    pub enumeration: InterruptionResultTargetSetEnumeration,
+    /// `targets`
+    #[serde(rename = "targets")]
+    pub targets: Vec<InterruptionResultTargetResult>,
+    /// `detail`
+    #[serde(rename = "detail", default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// `InterruptionResultTargetSetEnumeration`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum InterruptionResultTargetSetEnumeration {
+    /// `complete`
+    #[serde(rename = "complete")]
+    Complete,
+    /// `partial`
+    #[serde(rename = "partial")]
+    Partial,
+    /// `unavailable`
+    #[serde(rename = "unavailable")]
+    Unavailable,
+}
+
+/// `InterruptionTarget`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterruptionTarget {
+    /// `targetId`
+    #[serde(rename = "targetId", default, skip_serializing_if = "Option::is_none")]
+    pub target_id: Option<String>,
+    /// `state`
+    #[serde(rename = "state")]
+    pub state: InterruptionTargetState,
+    /// `observedAt`
+    #[serde(rename = "observedAt")]
+    pub observed_at: String,
+    /// `reasonCode`
+    #[serde(rename = "reasonCode", default, skip_serializing_if = "Option::is_none")]
+    pub reason_code: Option<ReasonCode>,
+    /// `detail`
+    #[serde(rename = "detail", default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// `InterruptionTargetState`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum InterruptionTargetState {
+    /// `requested`
+    #[serde(rename = "requested")]
+    Requested,
+    /// `cancelled`
+    #[serde(rename = "cancelled")]
+    Cancelled,
+    /// `not-cancellable`
+    #[serde(rename = "not-cancellable")]
+    NotCancellable,
+    /// `not-running`
+    #[serde(rename = "not-running")]
+    NotRunning,
+    /// `failed`
+    #[serde(rename = "failed")]
+    Failed,
+    /// `stale`
+    #[serde(rename = "stale")]
+    Stale,
+    /// `denied`
+    #[serde(rename = "denied")]
+    Denied,
+}
+
+/// `InterruptionTargets`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterruptionTargets {
+    /// `enumeration`
+    #[serde(rename = "enumeration")]
+    pub enumeration: InterruptionTargetsEnumeration,
+    /// `targets`
+    #[serde(rename = "targets")]
+    pub targets: Vec<InterruptionTarget>,
+    /// `detail`
+    #[serde(rename = "detail", default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// `InterruptionTargetsEnumeration`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum InterruptionTargetsEnumeration {
+    /// `complete`
+    #[serde(rename = "complete")]
+    Complete,
+    /// `partial`
+    #[serde(rename = "partial")]
+    Partial,
+    /// `unavailable`
+    #[serde(rename = "unavailable")]
+    Unavailable,
 }
 
 /// Decides on a claimed message.
@@ -1013,6 +1771,9 @@ pub struct MailboxListPendingResultItemsItem {
     /// `envelope`
     #[serde(rename = "envelope")]
     pub envelope: Envelope,
+    /// `forwarding`
+    #[serde(rename = "forwarding", default, skip_serializing_if = "Option::is_none")]
+    pub forwarding: Option<Forwarding>,
     /// `disposition`
     #[serde(rename = "disposition")]
     pub disposition: MessageStates,
@@ -1237,6 +1998,36 @@ pub struct MessagesFailDelivery {
 /// The message as it stands now.
 pub type MessagesFailDeliveryResult = MessageStates;
 
+/// Passes a message on, with its provenance.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessagesForward {
+    /// `envelope`
+    #[serde(rename = "envelope")]
+    pub envelope: Envelope,
+    /// `original`
+    #[serde(rename = "original")]
+    pub original: MessagesForwardOriginal,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+/// `MessagesForwardOriginal`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessagesForwardOriginal {
+    /// `senderIncarnationId`
+    #[serde(rename = "senderIncarnationId")]
+    pub sender_incarnation_id: String,
+    /// `messageId`
+    #[serde(rename = "messageId")]
+    pub message_id: String,
+}
+
+/// The message as queued. That it is queued says nothing about what its receiver decides.
+pub type MessagesForwardResult = Queued;
+
 /// Reads what became of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1251,6 +2042,158 @@ pub struct MessagesGetDisposition {
 
 /// The three states of the message.
 pub type MessagesGetDispositionResult = MessageStates;
+
+/// Records that a message was notified of or offered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessagesRecordDelivery {
+    /// `senderIncarnationId`
+    #[serde(rename = "senderIncarnationId")]
+    pub sender_incarnation_id: String,
+    /// `messageId`
+    #[serde(rename = "messageId")]
+    pub message_id: String,
+    /// `delivery`
+    #[serde(rename = "delivery")]
+    pub delivery: MessagesRecordDeliveryDelivery,
+    /// `expectedRevision`
+    #[serde(rename = "expectedRevision")]
+    pub expected_revision: i64,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+/// `MessagesRecordDeliveryDelivery`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum MessagesRecordDeliveryDelivery {
+    /// `durably-received`
+    #[serde(rename = "durably-received")]
+    DurablyReceived,
+    /// `receiver-notified`
+    #[serde(rename = "receiver-notified")]
+    ReceiverNotified,
+    /// `checkpoint-offered`
+    #[serde(rename = "checkpoint-offered")]
+    CheckpointOffered,
+}
+
+/// The three states of the message.
+pub type MessagesRecordDeliveryResult = MessageStates;
+
+/// Records what an interrupt did to each thing that it was meant to stop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessagesRecordInterruptionResult {
+    /// `senderIncarnationId`
+    #[serde(rename = "senderIncarnationId")]
+    pub sender_incarnation_id: String,
+    /// `messageId`
+    #[serde(rename = "messageId")]
+    pub message_id: String,
+    /// `result`
+    #[serde(rename = "result")]
+    pub result: InterruptionResult,
+    /// `expectedRevision`
+    #[serde(rename = "expectedRevision")]
+    pub expected_revision: i64,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+/// The three states of the message, and what the interrupt came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessagesRecordInterruptionResultResult {
+    /// `disposition`
+    #[serde(rename = "disposition")]
+    pub disposition: MessageStates,
+    /// `interruption`
+    #[serde(rename = "interruption")]
+    pub interruption: MessagesRecordInterruptionResultResultInterruption,
+}
+
+/// `MessagesRecordInterruptionResultResultInterruption`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessagesRecordInterruptionResultResultInterruption {
+    /// `state`
+    #[serde(rename = "state")]
+    pub state: MessagesRecordInterruptionResultResultInterruptionState,
+    /// `source`
+    #[serde(rename = "source")]
+    pub source: MessagesRecordInterruptionResultResultInterruptionSource,
+    /// `resultDigest`
+    #[serde(rename = "resultDigest")]
+    pub result_digest: String,
+}
+
+/// `MessagesRecordInterruptionResultResultInterruptionSource`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum MessagesRecordInterruptionResultResultInterruptionSource {
+    /// `observed`
+    #[serde(rename = "observed")]
+    Observed,
+    /// `asserted`
+    #[serde(rename = "asserted")]
+    Asserted,
+}
+
+/// `MessagesRecordInterruptionResultResultInterruptionState`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum MessagesRecordInterruptionResultResultInterruptionState {
+    /// `open`
+    #[serde(rename = "open")]
+    Open,
+    /// `closed`
+    #[serde(rename = "closed")]
+    Closed,
+}
+
+/// Records what was seen to happen, with evidence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessagesRecordOutcome {
+    /// `senderIncarnationId`
+    #[serde(rename = "senderIncarnationId")]
+    pub sender_incarnation_id: String,
+    /// `messageId`
+    #[serde(rename = "messageId")]
+    pub message_id: String,
+    /// `outcome`
+    #[serde(rename = "outcome")]
+    pub outcome: MessagesRecordOutcomeOutcome,
+    /// `evidenceRefs`
+    #[serde(rename = "evidenceRefs")]
+    pub evidence_refs: Vec<String>,
+    /// `verificationAttestations`
+    #[serde(rename = "verificationAttestations", default, skip_serializing_if = "Option::is_none")]
+    pub verification_attestations: Option<Vec<VerificationAttestation>>,
+    /// `expectedRevision`
+    #[serde(rename = "expectedRevision")]
+    pub expected_revision: i64,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+/// `MessagesRecordOutcomeOutcome`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum MessagesRecordOutcomeOutcome {
+    /// `effect-observed`
+    #[serde(rename = "effect-observed")]
+    EffectObserved,
+    /// `externally-verified`
+    #[serde(rename = "externally-verified")]
+    ExternallyVerified,
+    /// `failed`
+    #[serde(rename = "failed")]
+    Failed,
+}
+
+/// The three states of the message.
+pub type MessagesRecordOutcomeResult = MessageStates;
 
 /// Decides on a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -1323,6 +2266,81 @@ pub struct MessagesSend {
     pub idempotency_key: Option<String>,
 }
 
+/// Sends messages in one commit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessagesSendBatch {
+    /// `envelopes`
+    #[serde(rename = "envelopes")]
+    pub envelopes: Vec<Envelope>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+/// What each message came to, in order: queued as by messages.send, or an error. That a message is queued says nothing about what its receiver decides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessagesSendBatchResult {
+    /// `results`
+    #[serde(rename = "results")]
+    pub results: Vec<MessagesSendBatchResultResultsItem>,
+}
+
+/// `MessagesSendBatchResultResultsItem`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessagesSendBatchResultResultsItem {
+    /// `replay`
+    #[serde(rename = "replay", default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<bool>,
+    /// `envelopeDigest`
+    #[serde(rename = "envelopeDigest", default, skip_serializing_if = "Option::is_none")]
+    pub envelope_digest: Option<String>,
+    /// `disposition`
+    #[serde(rename = "disposition", default, skip_serializing_if = "Option::is_none")]
+    pub disposition: Option<MessageStates>,
+    /// `error`
+    #[serde(rename = "error", default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<MessagesSendBatchResultResultsItemError>,
+}
+
+/// `MessagesSendBatchResultResultsItemError`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessagesSendBatchResultResultsItemError {
+    /// `code`
+    #[serde(rename = "code")]
+    pub code: i64,
+    /// `message`
+    #[serde(rename = "message")]
+    pub message: String,
+    /// `data`
+    #[serde(rename = "data")]
+    pub data: MessagesSendBatchResultResultsItemErrorData,
+}
+
+/// `MessagesSendBatchResultResultsItemErrorData`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessagesSendBatchResultResultsItemErrorData {
+    /// `threadmeshCode`
+    #[serde(rename = "threadmeshCode")]
+    pub threadmesh_code: String,
+    /// `retryable`
+    #[serde(rename = "retryable")]
+    pub retryable: bool,
+    /// `code`
+    #[serde(rename = "code")]
+    pub code: String,
+    /// `pointer`
+    #[serde(rename = "pointer")]
+    pub pointer: String,
+    /// `detail`
+    #[serde(rename = "detail")]
+    pub detail: String,
+}
+
 /// The message as queued. That it is queued says nothing about what its receiver decides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1348,6 +2366,21 @@ pub struct ProfileRef {
     /// `session`
     #[serde(rename = "session", default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+}
+
+/// `Queued`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Queued {
+    /// `replay`
+    #[serde(rename = "replay")]
+    pub replay: bool,
+    /// `envelopeDigest`
+    #[serde(rename = "envelopeDigest")]
+    pub envelope_digest: String,
+    /// `disposition`
+    #[serde(rename = "disposition")]
+    pub disposition: MessageStates,
 }
 
 /// `ReasonCode`
@@ -2106,4 +3139,182 @@ pub struct TasksWaitResult {
     /// `timedOut`
     #[serde(rename = "timedOut")]
     pub timed_out: bool,
+}
+
+/// A signed statement of a verifier about one claim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VerificationAttestation {
+    /// `specVersion`
+    #[serde(rename = "specVersion")]
+    pub spec_version: SpecVersion,
+    /// `attestationId`
+    #[serde(rename = "attestationId")]
+    pub attestation_id: String,
+    /// `verifier`
+    #[serde(rename = "verifier")]
+    pub verifier: VerificationAttestationVerifier,
+    /// `subject`
+    #[serde(rename = "subject")]
+    pub subject: VerificationAttestationSubject,
+    /// `method`
+    #[serde(rename = "method")]
+    pub method: VerificationAttestationMethod,
+    /// `evidenceDigest`
+    #[serde(rename = "evidenceDigest")]
+    pub evidence_digest: String,
+    /// `verifiedAt`
+    #[serde(rename = "verifiedAt")]
+    pub verified_at: String,
+    /// `trustPolicy`
+    #[serde(rename = "trustPolicy")]
+    pub trust_policy: VerificationAttestationTrustPolicy,
+    /// `signedPayloadDigest`
+    #[serde(rename = "signedPayloadDigest")]
+    pub signed_payload_digest: String,
+    /// `proof`
+    #[serde(rename = "proof")]
+    pub proof: VerificationAttestationProof,
+}
+
+/// `VerificationAttestationMethod`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum VerificationAttestationMethod {
+    /// `direct-resource-query`
+    #[serde(rename = "direct-resource-query")]
+    DirectResourceQuery,
+    /// `provider-signed-receipt`
+    #[serde(rename = "provider-signed-receipt")]
+    ProviderSignedReceipt,
+    /// `independent-reproduction`
+    #[serde(rename = "independent-reproduction")]
+    IndependentReproduction,
+    /// `operator-review`
+    #[serde(rename = "operator-review")]
+    OperatorReview,
+}
+
+/// `VerificationAttestationProof`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VerificationAttestationProof {
+    /// `algorithm`
+    #[serde(rename = "algorithm")]
+    pub algorithm: VerificationAttestationProofAlgorithm,
+    /// `keyId`
+    #[serde(rename = "keyId")]
+    pub key_id: String,
+    /// `signature`
+    #[serde(rename = "signature")]
+    pub signature: String,
+}
+
+/// `VerificationAttestationProofAlgorithm`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum VerificationAttestationProofAlgorithm {
+    /// `ed25519`
+    #[serde(rename = "ed25519")]
+    Ed25519,
+    /// `ecdsa-p256-sha256`
+    #[serde(rename = "ecdsa-p256-sha256")]
+    EcdsaP256Sha256,
+}
+
+/// `VerificationAttestationSubject`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VerificationAttestationSubject {
+    /// `messageId`
+    #[serde(rename = "messageId")]
+    pub message_id: String,
+    /// `senderIncarnationId`
+    #[serde(rename = "senderIncarnationId")]
+    pub sender_incarnation_id: String,
+    /// `receiver`
+    #[serde(rename = "receiver")]
+    pub receiver: TaskRef,
+    /// `claimType`
+    #[serde(rename = "claimType")]
+    pub claim_type: VerificationAttestationSubjectClaimType,
+    /// `claimDigest`
+    #[serde(rename = "claimDigest")]
+    pub claim_digest: String,
+}
+
+/// `VerificationAttestationSubjectClaimType`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum VerificationAttestationSubjectClaimType {
+    /// `external-effect`
+    #[serde(rename = "external-effect")]
+    ExternalEffect,
+    /// `interruption-target-state`
+    #[serde(rename = "interruption-target-state")]
+    InterruptionTargetState,
+    /// `artifact-state`
+    #[serde(rename = "artifact-state")]
+    ArtifactState,
+    /// `resource-state`
+    #[serde(rename = "resource-state")]
+    ResourceState,
+}
+
+/// `VerificationAttestationTrustPolicy`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VerificationAttestationTrustPolicy {
+    /// `policyId`
+    #[serde(rename = "policyId")]
+    pub policy_id: String,
+    /// `decisionId`
+    #[serde(rename = "decisionId")]
+    pub decision_id: String,
+    /// `decision`
+    #[serde(rename = "decision")]
+    pub decision: VerificationAttestationTrustPolicyDecision,
+    /// `decidedAt`
+    #[serde(rename = "decidedAt")]
+    pub decided_at: String,
+}
+
+/// `VerificationAttestationTrustPolicyDecision`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum VerificationAttestationTrustPolicyDecision {
+    /// `trusted`
+    #[serde(rename = "trusted")]
+    Trusted,
+    /// `rejected`
+    #[serde(rename = "rejected")]
+    Rejected,
+}
+
+/// `VerificationAttestationVerifier`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VerificationAttestationVerifier {
+    /// `actorType`
+    #[serde(rename = "actorType")]
+    pub actor_type: VerificationAttestationVerifierActorType,
+    /// `actorId`
+    #[serde(rename = "actorId")]
+    pub actor_id: String,
+    /// `authenticationId`
+    #[serde(rename = "authenticationId")]
+    pub authentication_id: String,
+    /// `trustDomain`
+    #[serde(rename = "trustDomain")]
+    pub trust_domain: String,
+}
+
+/// `VerificationAttestationVerifierActorType`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum VerificationAttestationVerifierActorType {
+    /// `user`
+    #[serde(rename = "user")]
+    User,
+    /// `service`
+    #[serde(rename = "service")]
+    Service,
+    /// `policy`
+    #[serde(rename = "policy")]
+    Policy,
 }

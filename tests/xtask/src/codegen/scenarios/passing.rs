@@ -326,6 +326,8 @@ fn nothing_taken() -> Story {
         let code = if caller == "builder" { "principal-mismatch" } else { "sender-actor-denied" };
         batch(&mut story, caller, &own).error(code);
     }
+    let user = with(with(envelope(1, "suggest", 0), "/sender/actorType", "user"), "/sender/actorId", "carol");
+    batch(&mut story, "carol", &[user]).error("not-visible");
     // The key was not used.
     let one = json!({"envelopes": [envelope(3, "suggest", 0)], "idempotencyKey": "idem_batch-1"});
     story.call("writer", "messages.sendBatch", one).ok(json!({"results": [taken()]}));
