@@ -16,6 +16,8 @@ use threadmesh_runtime::{Core, Session, WasmCore};
 const NAMELESS: &[(&str, &str)] = &[
     ("adapter.listUnresolved", "it names nothing, and is the host's own"),
     ("adapters.declare", "it names a profile of the operator, who alone may call it"),
+    ("anchors.declare", "it names nothing, and is the operator's own"),
+    ("audit.recordDenials", "it names callers, and is the host's own"),
     ("maintenance.expireDue", "it names nothing"),
     ("tasks.register", "its names are in the scope of the caller"),
 ];

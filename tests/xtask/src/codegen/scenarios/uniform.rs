@@ -106,6 +106,12 @@ const CASES: &[Case] = &[
         rightful: ("writer", None),
     },
     Case {
+        operation: "inspector.snapshot",
+        params: |ids| ids.waiting.clone(),
+        denied: Denied::Unseen,
+        rightful: ("writer", None),
+    },
+    Case {
         operation: "mailbox.ack",
         params: |ids| with(with(at(&ids.waiting, 0), "/claimToken", token()), "/decision", "accepted"),
         denied: Denied::Unseen,
@@ -134,6 +140,33 @@ const CASES: &[Case] = &[
         params: |ids| ids.begun.clone(),
         denied: Denied::Unseen,
         rightful: ("writer", None),
+    },
+    Case {
+        operation: "messages.recordDelivery",
+        params: |ids| with(at(&ids.waiting, 0), "/delivery", "receiver-notified"),
+        denied: Denied::Unseen,
+        rightful: ("builder", None),
+    },
+    Case {
+        operation: "messages.recordInterruptionResult",
+        params: |ids| {
+            let target = json!({"targetId": "turn-1", "state": "not-running", "observedAt": time(0)});
+            let none = json!({"enumeration": "complete", "targets": []});
+            let result = json!({
+                "specVersion": "0.0-draft", "interruptionId": "int_work-0001", "messageId": ids.waiting["messageId"],
+                "receiver": ids.task, "requestedAt": time(0), "updatedAt": time(0),
+                "results": {"modelTurn": target, "toolCalls": none, "subprocesses": none},
+            });
+            with(at(&ids.waiting, 0), "/result", result)
+        },
+        denied: Denied::Unseen,
+        rightful: ("builder", Some("state-conflict")),
+    },
+    Case {
+        operation: "messages.recordOutcome",
+        params: |ids| with(with(at(&ids.begun, 1), "/outcome", "failed"), "/evidenceRefs", json!(["log:1"])),
+        denied: Denied::Unseen,
+        rightful: ("builder", Some("external-outcome-unknown")),
     },
     Case {
         operation: "messages.respond",
@@ -202,7 +235,7 @@ impl Denied {
 
 pub(super) fn stories() -> Vec<Story> {
     let mut all: Vec<Story> = CASES.iter().map(story).collect();
-    all.extend([sends(), grants()]);
+    all.extend([sends("messages.send"), sends("messages.sendBatch"), forwards(), grants()]);
     all
 }
 
@@ -310,26 +343,58 @@ fn least(operation: &str) -> Value {
 }
 
 /// A send names a receiver that the caller may not see before there is a grant: there is none, whoever is named.
-fn sends() -> Story {
-    let mut story = world("messages.send");
+fn sends(operation: &str) -> Story {
+    let mut story = world(operation);
     views(&mut story, false);
     let from = |actor: Value, target: &Value, relationship: &str| {
         let sender = with(with(actor, "/taskId", "stranger"), "/incarnationId", "inc_stranger-0001");
         let envelope = with(with(envelope(50, "suggest", 0), "/sender", sender), "/target", target.clone());
-        json!({"envelope": with(envelope, "/relationshipId", relationship)})
+        let envelope = with(envelope, "/relationshipId", relationship);
+        if operation == "messages.send" { json!({"envelope": envelope}) } else { json!({"envelopes": [envelope]}) }
     };
-    let callers = [
-        ("stranger", json!({"actorType": "agent", "harness": "codex"})),
-        ("carol", json!({"actorType": "user", "actorId": "carol", "harness": "codex"})),
-    ];
-    for (caller, actor) in callers {
+    for (caller, actor) in strangers() {
         let nobody = task_ref("nobody", "inc_nobody-0001");
         let name = format!("missing for {caller}");
         let params = from(actor.clone(), &nobody, "rel_nobody");
-        story.call(caller, "messages.send", params).error("policy-denied").named(&name);
+        story.call(caller, operation, params).error("policy-denied").named(&name);
         for (target, relationship) in [(builder(), "rel_work"), (nobody, "rel_work"), (builder(), "rel_nobody")] {
             let params = from(actor.clone(), &target, relationship);
-            story.call(caller, "messages.send", params).error("policy-denied").same_as(&name);
+            story.call(caller, operation, params).error("policy-denied").same_as(&name);
+        }
+    }
+    views(&mut story, true);
+    story.sent("suggest", 0);
+    story
+}
+
+/// How Carol and her task sign.
+fn strangers() -> [(&'static str, Value); 2] {
+    [
+        ("stranger", json!({"actorType": "agent", "harness": "codex"})),
+        ("carol", json!({"actorType": "user", "actorId": "carol", "harness": "codex"})),
+    ]
+}
+
+/// What is passed on is a message that the caller received: any other one is not there.
+fn forwards() -> Story {
+    let mut story = world("messages.forward");
+    let draft = with(grant("peer", 1), "/source", task_ref("stranger", "inc_stranger-0001"));
+    story.grant(with(with(draft, "/grantId", "grant_stranger-1"), "/relationshipId", "rel_stranger"));
+    views(&mut story, false);
+    let onward = |actor: &Value, original: &Value| {
+        let sender = with(with(actor.clone(), "/taskId", "stranger"), "/incarnationId", "inc_stranger-0001");
+        let envelope = with(with(envelope(1, "suggest", 0), "/messageId", "msg_work-0050"), "/sender", sender);
+        let parent = json!({"parentMessageId": original["messageId"]});
+        let envelope = with(with(envelope, "/relationshipId", "rel_stranger"), "/causality", parent);
+        json!({"envelope": envelope, "original": original})
+    };
+    for (caller, actor) in strangers() {
+        let name = format!("missing for {caller}");
+        let missing = onward(&actor, &missing().waiting);
+        story.call(caller, "messages.forward", missing).error("not-visible").named(&name);
+        for foreign in [foreign().waiting, foreign().begun] {
+            let params = onward(&actor, &foreign);
+            story.call(caller, "messages.forward", params).error("not-visible").same_as(&name);
         }
     }
     views(&mut story, true);
