@@ -1,20 +1,25 @@
-//! Applying a decision's changes: first everything is looked at, then everything is written.
+//! Applying a decision's changes to the layer of a batch: first everything is looked at, then everything is changed.
 //!
 //! Between the two nothing can change, since the transaction is exclusive. A conflict is thus found before the first
-//! write, and there is nothing to take back; a failure of the driver after it ends the whole batch.
+//! change, and there is nothing to take back; a failure after it ends the whole batch. Rows reach the file when the batch
+//! is committed.
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 use threadmesh_runtime::store::{
     AUDIT, Applied, ApplyError, AuditRecord, Changes, Conflict, Entry, ReadSet, StoreError, Write, audit_id,
 };
 
+use crate::delta::{Delta, Fact};
 use crate::error::InStore;
+use crate::journal::Place;
 use crate::keys::{self, Key};
 use crate::names::{Names, NewNames};
 use crate::outbox;
-use crate::query::{self, Current};
+use crate::query::Current;
+use crate::recent::{Absent, Recent};
+use crate::view::View;
 
 /// The row of `counters`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,22 +28,29 @@ pub(crate) struct Counters {
     pub stamps: i64,
     pub audit: i64,
     pub effects: i64,
+    pub place: Place,
 }
 
 impl Counters {
     /// Reads them.
     pub fn load(conn: &Connection) -> rusqlite::Result<Self> {
-        conn.prepare_cached("SELECT last_time, stamps, audit, effects FROM counters WHERE id = 1")?
+        conn.prepare_cached("SELECT last_time, stamps, audit, effects, settled, slots FROM counters WHERE id = 1")?
             .query_row([], |row| {
-                Ok(Self { last_time: row.get(0)?, stamps: row.get(1)?, audit: row.get(2)?, effects: row.get(3)? })
+                let place = Place { settled: row.get(4)?, slots: row.get(5)? };
+                let (last_time, stamps, audit, effects) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+                Ok(Self { last_time, stamps, audit, effects, place })
             })
     }
 
     /// Writes them.
     pub fn save(&self, conn: &Connection) -> rusqlite::Result<()> {
-        conn.prepare_cached("UPDATE counters SET last_time = ?1, stamps = ?2, audit = ?3, effects = ?4 WHERE id = 1")?
-            .execute([self.last_time, self.stamps, self.audit, self.effects])
-            .map(|_| ())
+        let Self { last_time, stamps, audit, effects, place } = self;
+        conn.prepare_cached(
+            "UPDATE counters SET last_time = ?1, stamps = ?2, audit = ?3, effects = ?4, settled = ?5, slots = ?6
+             WHERE id = 1",
+        )?
+        .execute([last_time, stamps, audit, effects, &place.settled, &place.slots])
+        .map(|_| ())
     }
 }
 
@@ -48,6 +60,9 @@ pub(crate) struct Applier<'a> {
     pub names: &'a Names,
     pub new_names: &'a mut NewNames,
     pub counters: &'a mut Counters,
+    pub recent: &'a Recent,
+    pub layer: &'a mut Delta,
+    pub absent: &'a Absent,
 }
 
 /// What to do with a row.
@@ -66,7 +81,7 @@ impl Applier<'_> {
         for (number, (query, identities)) in reads.reads.iter().enumerate() {
             let name = self.names.find_in(self.conn, self.new_names, &query.collection, &query.index).in_store()?;
             let now = match name {
-                Some(name) => query::identities(self.conn, name, query).in_store()?,
+                Some(name) => self.through(|view| view.identities(name, query)).in_store()?,
                 None => Vec::new(),
             };
             if now != *identities {
@@ -128,9 +143,13 @@ impl Applier<'_> {
 
     fn current(&self, write: &Write) -> Result<Option<Current>, StoreError> {
         match self.names.find_in(self.conn, self.new_names, &write.collection, "").in_store()? {
-            Some(name) => query::current(self.conn, name, &write.id).in_store(),
+            Some(name) => self.through(|view| view.current(name, &write.id)).in_store(),
             None => Ok(None),
         }
+    }
+
+    fn through<T>(&self, what: impl FnOnce(&View<'_>) -> T) -> T {
+        self.recent.through(self.conn, self.layer, self.absent, what)
     }
 
     fn write(&mut self, write: &Write, plan: Plan) -> Result<(), StoreError> {
@@ -150,40 +169,38 @@ impl Applier<'_> {
 
     fn make(&mut self, collection: &str, id: &str, body: &str, entries: &[Entry]) -> Result<(), StoreError> {
         let name = self.number(collection, "")?;
-        let mut keys = self.numbered(collection, entries)?;
-        let encoded = keys::encode(&mut keys);
+        let mut own = self.numbered(collection, entries)?;
+        let keys = keys::encode(&mut own);
         self.counters.stamps += 1;
         let stamp = self.counters.stamps;
-        self.conn
-            .prepare_cached("INSERT INTO facts (stamp, revision, name, id, keys, body) VALUES (?1, 1, ?2, ?3, ?4, ?5)")
-            .and_then(|mut insert| insert.execute(params![stamp, name, id, encoded, body]))
-            .in_store()?;
-        self.add_key((name, id), stamp)?;
-        keys.into_iter().try_for_each(|key| self.add_key(key, stamp))
+        self.layer.add_key((name, id), stamp);
+        own.into_iter().for_each(|key| self.layer.add_key(key, stamp));
+        let (id, body) = (id.to_owned(), body.to_owned());
+        self.layer.put(stamp, Fact { revision: 1, name, id, keys, body, new: true });
+        Ok(())
     }
 
     fn change(&mut self, write: &Write, current: &Current, body: &str) -> Result<(), StoreError> {
-        let old = keys::decode(&current.keys)?;
+        let name = self.number(&write.collection, "")?;
         let mut new = self.numbered(&write.collection, &write.entries)?;
-        let encoded = keys::encode(&mut new);
+        let keys = keys::encode(&mut new);
         let stamp = current.stamp;
-        keys::compare(&old, &new, |gone| self.remove_key(gone, stamp), |added| self.add_key(added, stamp))?;
-        self.conn
-            .prepare_cached("UPDATE facts SET revision = ?2, keys = ?3, body = ?4 WHERE stamp = ?1")
-            .and_then(|mut update| update.execute(params![stamp, current.revision + 1, encoded, body]))
-            .in_store()
-            .map(|_| ())
+        if keys != current.keys {
+            let changes = keys::compare(&keys::decode(&current.keys)?, &new);
+            changes.gone.into_iter().for_each(|key| self.layer.remove_key(key, stamp));
+            changes.added.into_iter().for_each(|key| self.layer.add_key(key, stamp));
+        }
+        let (id, body, revision) = (write.id.clone(), body.to_owned(), current.revision + 1);
+        self.layer.put(stamp, Fact { revision, name, id, keys, body, new: false });
+        Ok(())
     }
 
     fn remove(&mut self, write: &Write, current: &Current) -> Result<(), StoreError> {
         let name = self.number(&write.collection, "")?;
-        self.remove_key((name, &write.id), current.stamp)?;
-        keys::decode(&current.keys)?.into_iter().try_for_each(|key| self.remove_key(key, current.stamp))?;
-        self.conn
-            .prepare_cached("DELETE FROM facts WHERE stamp = ?1")
-            .and_then(|mut delete| delete.execute([current.stamp]))
-            .in_store()
-            .map(|_| ())
+        self.layer.remove_key((name, &write.id), current.stamp);
+        keys::decode(&current.keys)?.into_iter().for_each(|key| self.layer.remove_key(key, current.stamp));
+        self.layer.remove(current.stamp);
+        Ok(())
     }
 
     fn add_audit(&mut self, record: &AuditRecord) -> Result<u64, StoreError> {
@@ -199,22 +216,5 @@ impl Applier<'_> {
 
     fn numbered<'e>(&mut self, collection: &str, entries: &'e [Entry]) -> Result<Vec<Key<'e>>, StoreError> {
         entries.iter().map(|entry| Ok((self.number(collection, &entry.index)?, entry.key.as_str()))).collect()
-    }
-
-    fn add_key(&self, (name, key): Key<'_>, stamp: i64) -> Result<(), StoreError> {
-        self.conn
-            .prepare_cached("INSERT INTO entries (name, key, stamp) VALUES (?1, ?2, ?3)")
-            .and_then(|mut insert| insert.execute(params![name, key, stamp]))
-            .in_store()
-            .map(|_| ())
-    }
-
-    fn remove_key(&self, (name, key): Key<'_>, stamp: i64) -> Result<(), StoreError> {
-        let removed = self
-            .conn
-            .prepare_cached("DELETE FROM entries WHERE name = ?1 AND key = ?2 AND stamp = ?3")
-            .and_then(|mut delete| delete.execute(params![name, key, stamp]))
-            .in_store()?;
-        if removed == 1 { Ok(()) } else { Err(StoreError::damaged("a row is not found under one of its keys")) }
     }
 }

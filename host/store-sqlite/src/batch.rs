@@ -11,11 +11,14 @@ use threadmesh_runtime::store::{
 
 use crate::apply::{Applier, Counters};
 use crate::connection::Conn;
+use crate::delta::Delta;
 use crate::error::{InStore, store_error};
 use crate::files::{self, Identity};
+use crate::journal::{self, Place};
 use crate::names::{Names, NewNames};
-use crate::query;
 use crate::queue::Queue;
+use crate::recent::{Absent, Recent};
+use crate::settle::settle;
 use crate::store::Checkpoint;
 
 /// The writing connection, as long as it can be trusted.
@@ -133,15 +136,27 @@ impl Writer {
     }
 }
 
+/// What a batch shares with all others of its store.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shared<'a> {
+    pub names: &'a Names,
+    pub recent: &'a Recent,
+    /// See [`crate::Options::journal_pages`].
+    pub slots_max: i64,
+}
+
 /// An open batch.
 pub(crate) struct SqliteBatch<'a> {
     writer: MutexGuard<'a, Writer>,
-    names: &'a Names,
+    shared: Shared<'a>,
     new_names: NewNames,
     counters: Counters,
+    /// What it has applied. Names and stored effects are in the transaction already.
+    layer: Delta,
+    absent: Absent,
     epoch: Epoch,
     changed: bool,
-    /// After a failure in the middle of writing, nothing of this batch may be committed.
+    /// After a failure in the middle of applying, nothing of this batch may be committed.
     failed: bool,
     _turn: TurnGuard<'a>,
 }
@@ -151,22 +166,28 @@ impl<'a> SqliteBatch<'a> {
     pub fn begin(
         turn: TurnGuard<'a>,
         mut writer: MutexGuard<'a, Writer>,
-        names: &'a Names,
+        shared: Shared<'a>,
         began: Instant,
     ) -> Result<Self, StoreError> {
         writer.begin(began)?;
+        let place = Place { settled: 0, slots: 0 };
         let mut batch = Self {
             writer,
-            names,
+            shared,
             new_names: NewNames::default(),
-            counters: Counters { last_time: 0, stamps: 0, audit: 0, effects: 0 },
+            counters: Counters { last_time: 0, stamps: 0, audit: 0, effects: 0, place },
+            layer: Delta::default(),
+            absent: Absent::default(),
             epoch: Epoch::of_new_batch(),
             changed: false,
             failed: false,
             _turn: turn,
         };
-        // From here on, dropping rolls back. The counters of other processes' commits count.
-        batch.counters = Counters::load(batch.conn()?).in_store()?;
+        // From here on, dropping rolls back. The commits of other processes count.
+        let conn = batch.conn()?;
+        let counters = Counters::load(conn).in_store()?;
+        shared.recent.catch_up(conn, counters.place).in_store()?;
+        batch.counters = counters;
         Ok(batch)
     }
 
@@ -179,22 +200,70 @@ impl<'a> SqliteBatch<'a> {
 
     fn applier(&mut self) -> Result<Applier<'_>, StoreError> {
         self.conn()?;
-        let Self { writer, names, new_names, counters, .. } = self;
+        let Self { writer, shared, new_names, counters, layer, absent, .. } = self;
         let conn = writer.conn.as_ref().ok_or_else(|| StoreError::misuse("the batch has no connection"))?;
-        Ok(Applier { conn: &conn.raw, names, new_names, counters })
+        let Shared { names, recent, .. } = *shared;
+        Ok(Applier { conn: &conn.raw, names, new_names, counters, recent, layer, absent })
+    }
+
+    /// Carries over what the journal holds and what this batch has applied, and leaves the journal to be written anew.
+    fn settle(&mut self) -> Result<(), StoreError> {
+        let conn = self.conn()?;
+        self.shared.recent.with(|journal| settle(conn, journal))?;
+        settle(conn, &self.layer)?;
+        self.counters.place = Place { settled: self.counters.place.settled + 1, slots: 0 };
+        Ok(())
+    }
+
+    /// Carries over what the journal holds, and leaves no trace in it.
+    pub fn empty_journal(mut self) -> Result<(), StoreError> {
+        let from = self.counters.place;
+        if from.slots > 0 {
+            self.settle()?;
+        }
+        let cleared = journal::clear(self.conn()?).in_store()?;
+        if from.slots == 0 && cleared == 0 {
+            return Ok(());
+        }
+        self.finish(from)
+    }
+
+    /// Writes what was applied, in the journal or the tables.
+    fn write(&mut self) -> Result<(), StoreError> {
+        let place = self.counters.place;
+        let bytes = journal::encode(&self.layer, place.settled);
+        let slots = place.slots.saturating_add(journal::slots(&bytes));
+        if slots > self.shared.slots_max {
+            return self.settle();
+        }
+        journal::append(self.conn()?, place.slots, &bytes).in_store()?;
+        self.counters.place.slots = slots;
+        Ok(())
+    }
+
+    /// Commits durably, and lets the process know what was committed.
+    fn finish(&mut self, from: Place) -> Result<(), StoreError> {
+        self.counters.save(self.conn()?).in_store()?;
+        self.writer.commit()?;
+        self.shared.recent.advance(std::mem::take(&mut self.layer), from, self.counters.place);
+        self.shared.names.keep(std::mem::take(&mut self.new_names));
+        Ok(())
     }
 }
 
 impl Batch for SqliteBatch<'_> {
     fn read(&mut self, queries: &[Query]) -> Result<Vec<Answer>, StoreError> {
-        let conn = self.conn()?;
-        let answer = |query: &Query| -> rusqlite::Result<Answer> {
-            Ok(match self.names.find_in(conn, &self.new_names, &query.collection, &query.index)? {
-                Some(name) => Answer { rows: query::rows(conn, name, query)? },
-                None => Answer::default(),
-            })
-        };
-        queries.iter().map(answer).collect::<Result<_, _>>().in_store()
+        let (conn, Shared { names, recent, .. }) = (self.conn()?, self.shared);
+        let answers = recent.through(conn, &self.layer, &self.absent, |view| {
+            let answer = |query: &Query| -> rusqlite::Result<Answer> {
+                Ok(match names.find_in(conn, &self.new_names, &query.collection, &query.index)? {
+                    Some(name) => Answer { rows: view.rows(name, query)? },
+                    None => Answer::default(),
+                })
+            };
+            queries.iter().map(answer).collect::<Result<_, _>>()
+        });
+        answers.in_store()
     }
 
     fn last_time(&mut self) -> Result<i64, StoreError> {
@@ -227,14 +296,13 @@ impl Batch for SqliteBatch<'_> {
     }
 
     fn commit(mut self: Box<Self>) -> Result<(), StoreError> {
-        let conn = self.conn()?;
+        self.conn()?;
         if !self.changed {
             return Ok(());
         }
-        self.counters.save(conn).in_store()?;
-        self.writer.commit()?;
-        self.names.keep(std::mem::take(&mut self.new_names));
-        Ok(())
+        let from = self.counters.place;
+        self.write()?;
+        self.finish(from)
     }
 }
 

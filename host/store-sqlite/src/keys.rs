@@ -31,35 +31,20 @@ pub(crate) fn decode(mut bytes: &[u8]) -> Result<Vec<Key<'_>>, StoreError> {
     Ok(keys)
 }
 
-/// Calls `gone` for each key of `old` that is not in `new`, and `added` for the others' opposite. Both are sorted.
-pub(crate) fn compare<E>(
-    old: &[Key<'_>],
-    new: &[Key<'_>],
-    mut gone: impl FnMut(Key<'_>) -> Result<(), E>,
-    mut added: impl FnMut(Key<'_>) -> Result<(), E>,
-) -> Result<(), E> {
-    let (mut old, mut new) = (old.iter().copied().peekable(), new.iter().copied().peekable());
-    loop {
-        match (old.peek().copied(), new.peek().copied()) {
-            (None, None) => return Ok(()),
-            (Some(left), right) if right.is_none_or(|right| left < right) => {
-                old.next();
-                gone(left)?;
-            }
-            (left, Some(right)) => {
-                new.next();
-                if left == Some(right) {
-                    old.next();
-                } else {
-                    added(right)?;
-                }
-            }
-            // Without a right side, every left one is gone.
-            (Some(_), None) => {
-                old.next();
-            }
-        }
-    }
+/// How one list of keys differs from another.
+pub(crate) struct Differences<'a> {
+    /// In the old list only.
+    pub gone: Vec<Key<'a>>,
+    /// In the new list only.
+    pub added: Vec<Key<'a>>,
+}
+
+/// Compares two sorted lists.
+pub(crate) fn compare<'a>(old: &[Key<'a>], new: &[Key<'a>]) -> Differences<'a> {
+    let only = |these: &[Key<'a>], others: &[Key<'a>]| {
+        these.iter().filter(|key| others.binary_search(key).is_err()).copied().collect()
+    };
+    Differences { gone: only(old, new), added: only(new, old) }
 }
 
 fn take_key<'a>(bytes: &mut &'a [u8]) -> Option<Key<'a>> {
@@ -70,7 +55,8 @@ fn take_key<'a>(bytes: &mut &'a [u8]) -> Option<Key<'a>> {
     Some((name, std::str::from_utf8(text).ok()?))
 }
 
-fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
+/// Appends a variable-length number.
+pub(crate) fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
         number >>= 7;
@@ -78,7 +64,8 @@ fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-fn take_number(bytes: &mut &[u8]) -> Option<u64> {
+/// Takes a variable-length number from the front.
+pub(crate) fn take_number(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for shift in (0..64).step_by(7) {
         let (byte, rest) = bytes.split_first()?;

@@ -6,7 +6,7 @@
 //! * **Durable.** Write-ahead log with `synchronous=FULL`: one flush per committed batch. A flush that fails leaves the
 //!   outcome unknown, and the store refuses to write until it is opened again.
 //! * **Private.** File, log, shared memory and lock file have mode 0600 from their first moment; `secure_delete` is on, so
-//!   that what is removed is overwritten. [`SqliteStore::checkpoint_truncate`] empties the log.
+//!   that what is removed is overwritten. [`SqliteStore::checkpoint_truncate`] empties the journal and the log.
 //! * **Shared.** Writers of different processes queue at `<file>.lock`, since SQLite's own busy handler lets whoever comes
 //!   back first win. Nobody sees a busy error before [`Options::busy_limit`].
 //! * **Careful with what it finds.** A file from a newer program is left as it is, byte for byte. A damaged one is never
@@ -20,14 +20,23 @@
 //! list of its own keys, so that an update reads one row and touches only the keys that changed; measured against rows
 //! clustered by id, this layout writes less than half as many pages. Names of collections and indexes are small numbers.
 //!
-//! Everything is checked before anything is written, so that applying needs no savepoint (a savepoint copies each page
-//! before its first change, which was measured as two thirds of all bytes written).
+//! A batch touches many pages of both, so it is not written there at once: what it changed goes into the `journal`, in
+//! slots of one page, which is all that its commit has to write. Every process knows the journal's content and sees the
+//! tables through it (`recent.rs`); when the journal is full ([`Options::journal_pages`]), the commit that
+//! finds it so carries it over instead, rows and keys in order, so that each page of the tables is written once for many
+//! commits. Until then the tables do not change, so answers from them can be remembered.
+//!
+//! Everything is checked before anything is applied, and what is applied stays in memory until the commit, so that there is
+//! nothing to roll back (a savepoint copies each page before its first change, which was measured as two thirds of all
+//! bytes written).
 
 mod apply;
 mod batch;
 mod connection;
+mod delta;
 mod error;
 mod files;
+mod journal;
 mod keys;
 mod names;
 mod open;
@@ -37,8 +46,11 @@ mod place;
 mod pool;
 mod query;
 mod queue;
+mod recent;
 mod schema;
+mod settle;
 mod store;
+mod view;
 
 #[cfg(test)]
 mod tests;

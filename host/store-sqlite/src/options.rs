@@ -34,6 +34,8 @@ pub struct Options {
     pub readers: usize,
     /// How many pages the log may hold before it is carried over into the file. Default: 4000 (16 MB).
     pub checkpoint_pages: u32,
+    /// How many pages of the journal hold commits before these are carried over into the tables. Default: 1000 (4 MB).
+    pub journal_pages: u32,
     /// Page cache of the writing connection, in KiB. Default: 16 384.
     pub cache_kib: u32,
 }
@@ -53,6 +55,7 @@ impl Default for Options {
             minimum_core: CoreVersion { major: 0, minor: 1, patch: 0 },
             readers: 4,
             checkpoint_pages: 4_000,
+            journal_pages: 1_000,
             cache_kib: 16_384,
         }
     }

@@ -2,14 +2,13 @@
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
-use threadmesh_runtime::store::{Query, Row, RowIdentity};
+use threadmesh_runtime::store::{Query, Row};
 
-/// A select with the given columns beside id, key, revision and stamp, and the given condition and order.
+/// A select with the given condition and order.
 macro_rules! select {
-    ($columns:literal, $condition:literal, $order:literal) => {
+    ($condition:literal, $order:literal) => {
         concat!(
-            "SELECT f.id, e.key, f.revision, f.stamp",
-            $columns,
+            "SELECT f.id, e.key, f.revision, f.stamp, f.body",
             " FROM entries e LEFT JOIN facts f ON f.stamp = e.stamp WHERE e.name = ?1 AND ",
             $condition,
             " ORDER BY ",
@@ -20,73 +19,53 @@ macro_rules! select {
 }
 
 /// The four shapes of a query: one key or a range, forward or backward.
-macro_rules! selects {
-    ($columns:literal) => {
-        [
-            select!($columns, "e.key = ?2", "e.stamp"),
-            select!($columns, "e.key = ?2", "e.stamp DESC"),
-            select!($columns, "e.key >= ?2 AND e.key < ?4", "e.key, e.stamp"),
-            select!($columns, "e.key >= ?2 AND e.key < ?4", "e.key DESC, e.stamp DESC"),
-        ]
-    };
-}
+const SELECTS: [&str; 4] = [
+    select!("e.key = ?2", "e.stamp"),
+    select!("e.key = ?2", "e.stamp DESC"),
+    select!("e.key >= ?2 AND e.key < ?4", "e.key, e.stamp"),
+    select!("e.key >= ?2 AND e.key < ?4", "e.key DESC, e.stamp DESC"),
+];
 
-const WITH_BODY: [&str; 4] = selects!(", f.body");
-const WITHOUT_BODY: [&str; 4] = selects!("");
-
-/// The rows that `query` finds in the index with the number `name`.
+/// The rows that `query` finds in the index with the number `name`, by the tables alone.
 pub(crate) fn rows(conn: &Connection, name: i64, query: &Query) -> rusqlite::Result<Vec<Row>> {
-    collect(conn, &WITH_BODY, name, query, |row| {
-        let RowIdentity { id, key, revision, stamp } = identity(row)?;
-        Ok(Row { id, key, revision, body: row.get(4)?, stamp })
-    })
-}
-
-/// As [`rows`], without reading their texts.
-pub(crate) fn identities(conn: &Connection, name: i64, query: &Query) -> rusqlite::Result<Vec<RowIdentity>> {
-    collect(conn, &WITHOUT_BODY, name, query, identity)
-}
-
-fn collect<T>(
-    conn: &Connection,
-    selects: &[&str; 4],
-    name: i64,
-    query: &Query,
-    make: impl Fn(&SqlRow<'_>) -> rusqlite::Result<T>,
-) -> rusqlite::Result<Vec<T>> {
     let shape = usize::from(query.reverse) + if query.end.is_some() { 2 } else { 0 };
-    let mut statement = conn.prepare_cached(selects[shape])?;
+    let mut statement = conn.prepare_cached(SELECTS[shape])?;
     let mut found = match &query.end {
         None => statement.query(params![name, query.start, query.limit])?,
         Some(end) => statement.query(params![name, query.start, query.limit, end])?,
     };
     let mut made = Vec::new();
     while let Some(row) = found.next()? {
-        made.push(make(row)?);
+        made.push(Row {
+            id: row.get(0)?,
+            key: row.get(1)?,
+            revision: row.get(2)?,
+            body: row.get(4)?,
+            stamp: unsigned(row, 3)?,
+        });
     }
     Ok(made)
 }
 
-fn identity(row: &SqlRow<'_>) -> rusqlite::Result<RowIdentity> {
-    Ok(RowIdentity { id: row.get(0)?, key: row.get(1)?, revision: row.get(2)?, stamp: unsigned(row, 3)? })
-}
-
 /// What the selects begin with, before they are put together.
 #[cfg(test)]
-pub(crate) const PARTS: [&str; 1] = ["SELECT f.id, e.key, f.revision, f.stamp"];
+pub(crate) const PARTS: [&str; 1] = ["SELECT f.id, e.key, f.revision, f.stamp, f.body"];
 
 /// Every select that is put together from parts.
 #[cfg(test)]
 pub(crate) fn all() -> impl Iterator<Item = &'static str> {
-    WITH_BODY.into_iter().chain(WITHOUT_BODY)
+    SELECTS.into_iter()
 }
 
 /// Whether the tables have what the queries ask for.
 pub(crate) fn fits(conn: &Connection) -> bool {
-    let others =
-        ["SELECT last_time, stamps, audit, effects FROM counters WHERE id = 1", "SELECT id FROM outbox WHERE due = 0"];
-    let names = "SELECT number FROM names WHERE collection = ?1 AND index_name = ?2";
-    WITH_BODY.iter().chain(&others).chain([&names]).all(|sql| conn.prepare(sql).is_ok())
+    let others = [
+        "SELECT last_time, stamps, audit, effects, settled, slots FROM counters WHERE id = 1",
+        "SELECT slot, chunk FROM journal WHERE slot = 0",
+        "SELECT id FROM outbox WHERE due = 0",
+        "SELECT number FROM names WHERE collection = ?1 AND index_name = ?2",
+    ];
+    SELECTS.iter().chain(&others).all(|sql| conn.prepare(sql).is_ok())
 }
 
 /// A number that the store only counts up. SQLite knows signed ones only.
@@ -103,7 +82,7 @@ pub(crate) struct Current {
     pub keys: Vec<u8>,
 }
 
-/// The row with `id` in the collection whose index without a name has the number `name`.
+/// The row with `id` in the collection whose index without a name has the number `name`, by the tables alone.
 pub(crate) fn current(conn: &Connection, name: i64, id: &str) -> rusqlite::Result<Option<Current>> {
     let sql = "SELECT f.stamp, f.revision, f.keys FROM entries e LEFT JOIN facts f ON f.stamp = e.stamp
                WHERE e.name = ?1 AND e.key = ?2 LIMIT 1";

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 use threadmesh_runtime::store::{Answer, Batch, EffectLease, LeasedEffect, Query, Store, StoreError, Turn};
 
 use crate::apply::Counters;
-use crate::batch::{SqliteBatch, Writer};
+use crate::batch::{Shared, SqliteBatch, Writer};
 use crate::connection::Conn;
 use crate::error::{OpenError, store_error};
 use crate::files;
@@ -18,7 +18,9 @@ use crate::options::Options;
 use crate::outbox;
 use crate::pool::Pool;
 use crate::query;
+use crate::recent::Recent;
 use crate::schema::{MIGRATIONS, Migration};
+use crate::view::View;
 
 /// A store in one SQLite file; see the [crate](crate). Shared by all threads of a process.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub struct SqliteStore {
     file: PathBuf,
     limit: Duration,
     names: Names,
+    recent: Recent,
+    slots_max: i64,
     turn: Turn,
     // Closed in this order: whoever closes last empties the log, and only the writer can.
     pool: Pool,
@@ -55,11 +59,13 @@ impl SqliteStore {
     pub(crate) fn open_with(path: &Path, options: Options, migrations: &[Migration]) -> Result<Self, OpenError> {
         let Opened { location, writing } = open(path, &options, migrations)?;
         let (file, limit) = (location.file, options.busy_limit);
+        let slots_max = i64::from(options.journal_pages);
         let pool = Pool::new(file.clone(), options);
         let watch = pool.open().map_err(|error| OpenError::sqlite(&file, Duration::ZERO, error))?;
         let identity = files::identity(&file).map_err(|error| OpenError::io(&file, "cannot be looked at", &error))?;
         let writer = writing.map(|(conn, queue)| Mutex::new(Writer::new(conn, queue, file.clone(), identity, limit)));
-        Ok(Self { file, limit, names: Names::default(), turn: Turn::default(), pool, watch: Mutex::new(watch), writer })
+        let (names, recent, turn) = (Names::default(), Recent::default(), Turn::default());
+        Ok(Self { file, limit, names, recent, slots_max, turn, pool, watch: Mutex::new(watch), writer })
     }
 
     /// The file, links resolved.
@@ -67,11 +73,12 @@ impl SqliteStore {
         &self.file
     }
 
-    /// Carries the log over into the file and empties it, so that nothing is left in it of what was removed (settled
-    /// point 45). Waits up to `wait` for readers and writers everywhere; [`Checkpoint::busy`] says that it was in vain.
+    /// Carries journal and log over into the tables of the file and empties them, so that nothing is left in them of what
+    /// was removed (settled point 45). Waits up to `wait` for readers and writers everywhere; [`Checkpoint::busy`] says that it was in vain.
     pub fn checkpoint_truncate(&self, wait: Duration) -> Result<Checkpoint, StoreError> {
         let began = Instant::now();
-        let _turn = self.turn.take(wait)?;
+        self.batch(wait, began)?.empty_journal()?;
+        let _turn = self.turn.take(wait.saturating_sub(began.elapsed()))?;
         self.writer()?.empty_log(began, wait)
     }
 
@@ -80,7 +87,7 @@ impl SqliteStore {
     pub fn check(&self) -> Result<(), StoreError> {
         let finding = self.pool.read(|conn| match quick_check(conn)? {
             Some(finding) => Ok(Some(finding)),
-            None => inner_check(conn),
+            None => self.recent.read(conn, inner_check),
         })?;
         finding.map_or(Ok(()), |detail| Err(StoreError::Damaged { detail }))
     }
@@ -102,9 +109,15 @@ impl SqliteStore {
         self.writer()?.in_transaction(what)
     }
 
-    fn answer(&self, conn: &Connection, query: &Query) -> rusqlite::Result<Answer> {
-        Ok(match self.names.find(conn, &query.collection, &query.index)? {
-            Some(name) => Answer { rows: query::rows(conn, name, query)? },
+    fn batch(&self, wait: Duration, began: Instant) -> Result<SqliteBatch<'_>, StoreError> {
+        let turn = self.turn.take(wait)?;
+        let Self { names, recent, slots_max, .. } = self;
+        SqliteBatch::begin(turn, self.writer()?, Shared { names, recent, slots_max: *slots_max }, began)
+    }
+
+    fn answer(&self, view: &View<'_>, query: &Query) -> rusqlite::Result<Answer> {
+        Ok(match self.names.find(view.conn, &query.collection, &query.index)? {
+            Some(name) => Answer { rows: view.rows(name, query)? },
             None => Answer::default(),
         })
     }
@@ -112,22 +125,12 @@ impl SqliteStore {
 
 impl Store for SqliteStore {
     fn read(&self, queries: &[Query]) -> Result<Vec<Answer>, StoreError> {
-        self.pool.read(|conn| match queries {
-            // One statement is one snapshot by itself.
-            [query] => Ok(vec![self.answer(conn, query)?]),
-            _ => {
-                conn.prepare_cached("BEGIN")?.execute([])?;
-                let answers = queries.iter().map(|query| self.answer(conn, query)).collect();
-                conn.prepare_cached("ROLLBACK")?.execute([])?;
-                answers
-            }
-        })
+        let answers = |view: &View<'_>| queries.iter().map(|query| self.answer(view, query)).collect();
+        self.pool.read(|conn| self.recent.read(conn, answers))
     }
 
     fn begin(&self) -> Result<Box<dyn Batch + '_>, StoreError> {
-        let began = Instant::now();
-        let turn = self.turn.take(self.limit)?;
-        Ok(Box::new(SqliteBatch::begin(turn, self.writer()?, &self.names, began)?))
+        Ok(Box::new(self.batch(self.limit, Instant::now())?))
     }
 
     fn last_time(&self) -> Result<i64, StoreError> {
@@ -165,7 +168,7 @@ impl Store for SqliteStore {
 }
 
 /// What the layout demands and SQLite does not check.
-fn inner_check(conn: &Connection) -> rusqlite::Result<Option<String>> {
+fn inner_check(view: &View<'_>) -> rusqlite::Result<Option<String>> {
     let demands = [
         (
             "a key leads to no row",
@@ -182,16 +185,24 @@ fn inner_check(conn: &Connection) -> rusqlite::Result<Option<String>> {
              GROUP BY e.name, e.key HAVING count(*) > 1",
         ),
         ("a counter is behind", "SELECT 1 FROM counters WHERE stamps < (SELECT coalesce(max(stamp), 0) FROM facts)"),
-        (
-            "the audit has a gap",
-            "SELECT 1 FROM counters WHERE audit <> (SELECT count(*) FROM entries e JOIN names n ON e.name = n.number
-             WHERE n.collection = 'audit' AND n.index_name = '')",
-        ),
     ];
     for (finding, sql) in demands {
-        if conn.prepare(sql)?.exists([])? {
+        if view.conn.prepare(sql)?.exists([])? {
             return Ok(Some(finding.to_owned()));
         }
     }
-    Ok(None)
+    if let Some(key) = view.stray_key() {
+        return Ok(Some(format!("the key {key} in the journal leads to a row that is gone")));
+    }
+    Ok((!audit_is_dense(view)?).then(|| "the audit has a gap".to_owned()))
+}
+
+/// Whether journal and tables together have as many audit records as were counted.
+fn audit_is_dense(view: &View<'_>) -> rusqlite::Result<bool> {
+    let sql = "SELECT n.number, (SELECT count(*) FROM entries e WHERE e.name = n.number)
+               FROM names n WHERE n.collection = 'audit' AND n.index_name = ''";
+    let found = view.conn.query_row(sql, [], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?))).optional()?;
+    let (name, stored) = found.unwrap_or_default();
+    let counted: i64 = view.conn.query_row("SELECT audit FROM counters", [], |row| row.get(0))?;
+    Ok(counted == stored + view.coming(name) as i64)
 }

@@ -2,6 +2,7 @@
 
 mod damage;
 mod failures;
+mod journal;
 mod opening;
 mod plans;
 mod processes;
@@ -21,20 +22,24 @@ use crate::{Options, SqliteStore};
 
 #[test]
 fn passes_the_suite() {
-    let directory = TempDir::new().unwrap();
-    let number = AtomicUsize::new(0);
-    suite::run(&|| {
-        let name = format!("{}.db", number.fetch_add(1, Ordering::Relaxed));
-        Arc::new(SqliteStore::open(directory.path().join(name), Options::default()).unwrap())
-    });
+    // Everything stays in the journal, is carried over at every commit, or at some of them.
+    for journal_pages in [1_000, 0, 2] {
+        let directory = TempDir::new().unwrap();
+        let number = AtomicUsize::new(0);
+        suite::run(&|| {
+            let name = format!("{}.db", number.fetch_add(1, Ordering::Relaxed));
+            let options = Options { journal_pages, ..Options::default() };
+            Arc::new(SqliteStore::open(directory.path().join(name), options).unwrap())
+        });
+    }
 }
 
 #[test]
 fn agrees_with_the_memory_store_over_random_logs() {
     let directory = TempDir::new().unwrap();
-    for seed in 0..8 {
+    for (seed, journal_pages) in (0..12).zip([1_000, 0, 1, 2, 5, 40].into_iter().cycle()) {
         let path = directory.path().join(format!("{seed}.db"));
-        let store = SqliteStore::open(&path, Options::default()).unwrap();
+        let store = SqliteStore::open(&path, Options { journal_pages, ..Options::default() }).unwrap();
         let seen = suite::compare(&store, &MemoryStore::new(), seed, 200);
         assert!(seen.applied > 30 && seen.conflicts > 30 && seen.rows > 30 && seen.leases > 3, "seed {seed}: {seen:?}");
         store.check().unwrap();
@@ -48,8 +53,14 @@ fn place() -> (TempDir, PathBuf) {
     (directory, path)
 }
 
+/// With a journal that is carried over often.
 fn open(path: &Path) -> SqliteStore {
-    SqliteStore::open(path, Options::default()).unwrap()
+    SqliteStore::open(path, Options { journal_pages: 3, ..Options::default() }).unwrap()
+}
+
+/// Without a journal: everything is in the tables, where a test can do something to it.
+fn open_tables(path: &Path) -> SqliteStore {
+    SqliteStore::open(path, Options { journal_pages: 0, ..Options::default() }).unwrap()
 }
 
 /// A row of collection `c`, found in index `i` by its id.

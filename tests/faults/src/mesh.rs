@@ -91,6 +91,8 @@ impl Mesh {
                 "off" => Synchronous::Off,
                 _ => Synchronous::Full,
             },
+            // So few that some kills meet the journal being carried over.
+            journal_pages: 40,
             ..Options::default()
         };
         let store = Arc::new(SqliteStore::open(&opening.db, options).map_err(|error| error.to_string())?);

@@ -10,9 +10,11 @@ CREATE TABLE counters (
   last_time INTEGER NOT NULL, -- greatest committed time, ms since the Unix epoch
   stamps INTEGER NOT NULL,    -- the last number given to a fact
   audit INTEGER NOT NULL,     -- the last audit position
-  effects INTEGER NOT NULL    -- the last number given to a stored effect
+  effects INTEGER NOT NULL,   -- the last number given to a stored effect
+  settled INTEGER NOT NULL,   -- how often the journal was carried over into the tables
+  slots INTEGER NOT NULL      -- how many of its slots hold what was committed since
 ) STRICT;
-INSERT INTO counters VALUES (1, 0, 0, 0, 0);
+INSERT INTO counters VALUES (1, 0, 0, 0, 0, 0, 0);
 
 -- Small numbers for (collection, index); the index without a name is by id.
 CREATE TABLE names (
@@ -39,6 +41,9 @@ CREATE TABLE entries (
   stamp INTEGER NOT NULL,
   PRIMARY KEY (name, key, stamp)
 ) STRICT, WITHOUT ROWID;
+
+-- What was committed and is not in facts and entries yet, in slots of one page each; they are used again.
+CREATE TABLE journal (slot INTEGER PRIMARY KEY, chunk BLOB NOT NULL) STRICT;
 
 -- Repeatable effects. In a lease, due is its end.
 CREATE TABLE outbox (

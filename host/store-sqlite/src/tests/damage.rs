@@ -4,14 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use rusqlite::config::DbConfig;
-use threadmesh_runtime::store::{Store, StoreError};
+use threadmesh_runtime::store::{ApplyError, ReadSet, Store, StoreError};
 
-use super::{addition, all, commit, files, ids, open, place, raw};
+use super::{addition, all, commit, files, ids, open, open_tables, place, raw};
 use crate::{OpenError, Options, SqliteStore};
 
 /// A closed store with some hundred rows.
 fn filled(path: &Path) -> Vec<u8> {
-    let store = open(path);
+    let store = open_tables(path);
     for number in 0..60 {
         commit(&store, &addition(&format!("row {number}"), &"text ".repeat(number * 20))).unwrap();
     }
@@ -99,23 +99,28 @@ fn damage_below_a_running_store_is_loud() {
     let tear = raw(&path);
     tear.execute_batch("PRAGMA foreign_keys = OFF; DELETE FROM facts WHERE stamp % 7 = 3").unwrap();
     drop(tear);
-    let store = open(&path);
+    let store = open_tables(&path);
     assert!(matches!(store.read(&[all("c")]), Err(StoreError::Damaged { .. })), "no row is left out silently");
     assert!(matches!(store.check(), Err(StoreError::Damaged { detail }) if detail == "a key leads to no row"));
     drop(store);
     raw(&path)
         .execute_batch("DELETE FROM entries WHERE stamp % 7 = 3; DELETE FROM entries WHERE key = 'row 5'")
         .unwrap();
-    let store = open(&path);
+    let store = open_tables(&path);
     assert!(matches!(store.check(), Err(StoreError::Damaged { .. })));
     let again = row_again("row 5");
     assert_eq!(commit(&store, &again), Ok(()), "without its keys a row is not there");
     drop(store);
     raw(&path).execute_batch("UPDATE facts SET keys = x'ff' WHERE id = 'row 6'").unwrap();
-    let store = open(&path);
+    let store = open_tables(&path);
     let mut changes = row_again("row 6");
     changes.writes[0].expected = 1;
-    assert!(matches!(commit(&store, &changes), Err(StoreError::Damaged { .. })));
+    let mut batch = store.begin().unwrap();
+    let error = batch.apply(&ReadSet::default(), &changes).unwrap_err();
+    assert!(matches!(error, ApplyError::Store(StoreError::Damaged { .. })), "{error}");
+    let again = batch.apply(&ReadSet::default(), &row_again("row 61")).unwrap_err();
+    assert!(matches!(again, ApplyError::Store(StoreError::Misuse { .. })), "a failed batch is dead: {again}");
+    assert!(matches!(batch.commit(), Err(StoreError::Misuse { .. })), "and is never committed");
     assert_eq!(commit(&store, &row_again("row 61")), Ok(()), "the failed batch is rolled back and the store works");
 }
 

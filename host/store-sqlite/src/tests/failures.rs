@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use threadmesh_runtime::store::{ApplyError, Changes, ReadSet, Store, StoreError};
+use threadmesh_runtime::store::{Changes, ReadSet, Store, StoreError};
 
 use super::processes::{child_arguments, in_child};
 use super::{addition, commit, ids, open, place, row};
@@ -24,11 +24,8 @@ fn a_full_disk_rolls_back_and_passes() {
     let large = addition("b", &"x".repeat(1 << 20));
     let mut batch = store.begin().unwrap();
     batch.apply(&ReadSet::default(), &Changes { writes: vec![row("small", 0, "")], ..Changes::default() }).unwrap();
-    let error = batch.apply(&ReadSet::default(), &large).unwrap_err();
-    assert!(matches!(error, ApplyError::Store(StoreError::Full { .. })), "{error}");
-    let again = batch.apply(&ReadSet::default(), &addition("d", "")).unwrap_err();
-    assert!(matches!(again, ApplyError::Store(StoreError::Misuse { .. })), "a failed batch is dead: {again}");
-    assert!(matches!(batch.commit(), Err(StoreError::Misuse { .. })), "and is never committed");
+    batch.apply(&ReadSet::default(), &large).unwrap();
+    assert!(matches!(batch.commit(), Err(StoreError::Full { .. })));
     assert_eq!(ids(&store, "c"), ["a"]);
     limit(1 << 20);
     commit(&store, &large).unwrap();

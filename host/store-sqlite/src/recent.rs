@@ -1,0 +1,169 @@
+//! What is committed and not in the tables yet, as this process knows it: the journal, read once and kept up to date.
+//!
+//! Whoever reads sees the tables through it. Both must be of the same moment: a reader holds the lock while it takes its
+//! snapshot, so that nothing known here can be newer than the snapshot, and catches up where the snapshot is newer.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError, RwLock};
+
+use rusqlite::Connection;
+use threadmesh_runtime::store::{Query, Row};
+
+use crate::delta::Delta;
+use crate::journal::{self, Place};
+use crate::view::View;
+
+/// How many answers of the tables are remembered.
+const REMEMBERED: usize = 4_096;
+/// How many rows a remembered answer may have.
+const ROWS: usize = 2;
+/// And how many bytes their texts may have together.
+const BYTES: usize = 8_192;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Recent(RwLock<State>);
+
+#[derive(Debug)]
+struct State {
+    place: Place,
+    delta: Delta,
+    memory: Memory,
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        // A turn that no file has, so that the first one to look reads the journal.
+        let place = Place { settled: -1, slots: 0 };
+        Self(RwLock::new(State { place, delta: Delta::default(), memory: Memory::default() }))
+    }
+}
+
+impl Recent {
+    /// Reads with `conn` in one snapshot, which `what` sees through the journal.
+    pub fn read<T>(
+        &self,
+        conn: &Connection,
+        what: impl FnOnce(&View<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let result = self.in_snapshot(conn, what);
+        // Nothing is open where the snapshot could not be taken.
+        let ended = if conn.is_autocommit() { Ok(0) } else { conn.prepare_cached("ROLLBACK")?.execute([]) };
+        result.and_then(|value| ended.map(|_| value))
+    }
+
+    fn in_snapshot<T>(
+        &self,
+        conn: &Connection,
+        what: impl FnOnce(&View<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        {
+            let state = self.0.read().unwrap_or_else(PoisonError::into_inner);
+            begin(conn)?;
+            if state.place == Place::load(conn)? {
+                return what(&View { conn, levels: &[&state.delta], memory: &state.memory, absent: None });
+            }
+            conn.prepare_cached("ROLLBACK")?.execute([])?;
+        }
+        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        // Somebody may have come further than that snapshot; nobody does while this lock is held.
+        begin(conn)?;
+        state.catch_up(conn, Place::load(conn)?)?;
+        what(&View { conn, levels: &[&state.delta], memory: &state.memory, absent: None })
+    }
+
+    /// Learns what was committed up to `place`, which is that of the transaction of `conn`.
+    pub fn catch_up(&self, conn: &Connection, place: Place) -> rusqlite::Result<()> {
+        if self.0.read().unwrap_or_else(PoisonError::into_inner).place == place {
+            return Ok(());
+        }
+        self.0.write().unwrap_or_else(PoisonError::into_inner).catch_up(conn, place)
+    }
+
+    /// Looks at the tables through the journal and `layer`, in a transaction that has caught up.
+    pub fn through<T>(
+        &self,
+        conn: &Connection,
+        layer: &Delta,
+        absent: &Absent,
+        what: impl FnOnce(&View<'_>) -> T,
+    ) -> T {
+        let state = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        what(&View { conn, levels: &[layer, &state.delta], memory: &state.memory, absent: Some(absent) })
+    }
+
+    /// Calls `what` with the journal.
+    pub fn with<T>(&self, what: impl FnOnce(&Delta) -> T) -> T {
+        what(&self.0.read().unwrap_or_else(PoisonError::into_inner).delta)
+    }
+
+    /// `layer` was committed and led from one place to another one. A reader may have learned of it already.
+    pub fn advance(&self, layer: Delta, from: Place, to: Place) {
+        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if state.place != from {
+            return;
+        }
+        state.place = to;
+        if from.settled == to.settled {
+            state.delta.absorb(layer);
+            return;
+        }
+        let old = (std::mem::take(&mut state.delta), std::mem::take(&mut state.memory));
+        drop(state);
+        drop(old);
+    }
+}
+
+impl State {
+    fn catch_up(&mut self, conn: &Connection, place: Place) -> rusqlite::Result<()> {
+        if self.place.settled != place.settled || self.place.slots > place.slots {
+            *self = Self { place: Place { slots: 0, ..place }, delta: Delta::default(), memory: Memory::default() };
+        }
+        let (used, mut layers) = (self.place.slots, Vec::new());
+        journal::load(conn, used, place, |layer| layers.push(layer))?;
+        layers.into_iter().for_each(|layer| self.delta.absorb(layer));
+        self.place = place;
+        Ok(())
+    }
+}
+
+fn begin(conn: &Connection) -> rusqlite::Result<()> {
+    conn.prepare_cached("BEGIN")?.execute([]).map(|_| ())
+}
+
+/// Answers of the tables, which stay as they are until the journal is carried over.
+#[derive(Debug, Default)]
+pub(crate) struct Memory(Mutex<HashMap<(i64, Query), Vec<Row>>>);
+
+impl Memory {
+    /// The remembered answer.
+    pub fn get(&self, asked: &(i64, Query)) -> Option<Vec<Row>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(asked).cloned()
+    }
+
+    /// Remembers an answer that is small, unless there are enough.
+    pub fn keep(&self, asked: (i64, Query), rows: &[Row]) {
+        let small = (1..=ROWS).contains(&rows.len()) && rows.iter().map(|row| row.body.len()).sum::<usize>() <= BYTES;
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if small && known.len() < REMEMBERED {
+            known.insert(asked, rows.to_vec());
+        }
+    }
+}
+
+/// Ids that a batch has looked for in the tables in vain; what a batch asks for it writes soon after.
+#[derive(Debug, Default)]
+pub(crate) struct Absent(std::cell::RefCell<std::collections::HashSet<(i64, String)>>);
+
+impl Absent {
+    /// Whether it was looked for.
+    pub fn has(&self, name: i64, id: &str) -> bool {
+        // A copy of an id is cheaper than a look into the tables.
+        self.0.borrow().contains(&(name, id.to_owned()))
+    }
+
+    /// It is not there.
+    pub fn note(&self, name: i64, id: &str) {
+        self.0.borrow_mut().insert((name, id.to_owned()));
+    }
+}
