@@ -3,12 +3,14 @@
 //! Not here: when a session is replaced and what a trap means for a request (the host loop).
 
 mod cache;
+mod idle;
 mod session;
 #[cfg(test)]
 mod tests;
 mod ticker;
 
 use crate::{Core, CoreError, Session, wit::bindings};
+use idle::Idle;
 use session::{State, WasmSession};
 use std::{path::PathBuf, time::Duration};
 use ticker::Ticker;
@@ -57,6 +59,7 @@ pub enum Origin {
 /// The component that this host was built with, compiled.
 pub struct WasmCore {
     pre: bindings::CorePre<State>,
+    idle: Idle,
     ticker: Ticker,
     options: Options,
     origin: Origin,
@@ -85,7 +88,7 @@ impl WasmCore {
         let ticker = Ticker::start(&engine, options.deadline).map_err(|error| CoreError::Unusable {
             detail: format!("the thread that limits its time does not start: {error}"),
         })?;
-        Ok(Self { pre, ticker, options, origin })
+        Ok(Self { pre, idle: Idle::default(), ticker, options, origin })
     }
 
     /// Where the compiled code came from.

@@ -31,52 +31,96 @@ impl ResourceLimiter for State {
     }
 }
 
-/// An instance that may be called until it faults.
-pub(super) struct WasmSession<'c> {
-    core: &'c WasmCore,
+/// How many calls an instance answers before it is replaced.
+const CALLS_MAX: u32 = 64;
+/// By how much its memory may have grown when it is kept for the next session.
+const GROWN_BYTES_MAX: usize = 16 << 20;
+
+/// An instance of the component with its memory. Nothing in it stays from one call to the next, so any session may use it.
+pub(super) struct Instance {
     store: Store<State>,
     guest: Bindings,
-    epochs: u64,
-    dead: bool,
+    calls: u32,
 }
 
-impl<'c> WasmSession<'c> {
-    /// A fresh instance.
-    pub fn new(core: &'c WasmCore) -> Result<Self, CoreError> {
+impl Instance {
+    fn new(core: &WasmCore) -> Result<Self, CoreError> {
         let limit_bytes = core.options.memory_bytes_max;
         let state = State { memory_bytes: 0, first_bytes: 0, limit_bytes, over: false };
         let mut store = Store::new(core.pre.engine(), state);
         store.limiter(|state| state);
-        let epochs = Ticker::epochs(core.options.deadline);
-        store.set_epoch_deadline(epochs);
-        core.ticker.enter();
-        match core.pre.instantiate(&mut store) {
-            Ok(guest) => {
-                let state = store.data_mut();
-                state.first_bytes = state.memory_bytes;
-                Ok(Self { core, store, guest, epochs, dead: false })
-            }
-            Err(error) => {
-                core.ticker.leave();
-                Err(CoreError::Unusable { detail: format!("{error:#}") })
-            }
-        }
+        store.set_epoch_deadline(Ticker::epochs(core.options.deadline));
+        let unusable = |error| CoreError::Unusable { detail: format!("{error:#}") };
+        let guest = core.pre.instantiate(&mut store).map_err(unusable)?;
+        let state = store.data_mut();
+        state.first_bytes = state.memory_bytes;
+        Ok(Self { store, guest, calls: 0 })
     }
 
-    /// Calls `function` under the limits; the instance is dead after a fault.
+    fn grown_bytes(&self) -> usize {
+        let state = self.store.data();
+        state.memory_bytes - state.first_bytes
+    }
+}
+
+/// An instance that may be called until it faults; one that did not is kept for the next session.
+pub(super) struct WasmSession<'c> {
+    core: &'c WasmCore,
+    /// Nothing after a fault.
+    instance: Option<Instance>,
+    epochs: u64,
+    _ticking: Ticking<'c>,
+}
+
+/// Time passes for the engine while this is there.
+struct Ticking<'c>(&'c Ticker);
+
+impl<'c> Ticking<'c> {
+    fn new(ticker: &'c Ticker) -> Self {
+        ticker.enter();
+        Self(ticker)
+    }
+}
+
+impl Drop for Ticking<'_> {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
+
+impl<'c> WasmSession<'c> {
+    /// An instance that was kept, or a fresh one.
+    pub fn new(core: &'c WasmCore) -> Result<Self, CoreError> {
+        let ticking = Ticking::new(&core.ticker);
+        let instance = match core.idle.take() {
+            Some(instance) => instance,
+            None => Instance::new(core)?,
+        };
+        Ok(Self { core, instance: Some(instance), epochs: Ticker::epochs(core.options.deadline), _ticking: ticking })
+    }
+
+    /// Calls `function` under the limits; the instance is dropped after a fault, and replaced when it is spent.
     fn call<T>(
         &mut self,
         function: &'static str,
         call: impl FnOnce(&Bindings, &mut Store<State>) -> wasmtime::Result<T>,
     ) -> Result<T, CoreError> {
-        if self.dead {
+        let Some(instance) = &mut self.instance else {
             return Err(CoreError::Trap { function, detail: "the session ended with an earlier fault".into() });
+        };
+        if instance.calls >= CALLS_MAX {
+            *instance = Instance::new(self.core)?;
         }
-        self.store.set_epoch_deadline(self.epochs);
-        call(&self.guest, &mut self.store).map_err(|error| {
-            self.dead = true;
-            self.fault(function, &error)
-        })
+        instance.calls += 1;
+        instance.store.set_epoch_deadline(self.epochs);
+        match call(&instance.guest, &mut instance.store) {
+            Ok(value) => Ok(value),
+            Err(error) => {
+                let fault = self.fault(function, &error);
+                self.instance = None;
+                Err(fault)
+            }
+        }
     }
 
     fn fault(&self, function: &'static str, error: &wasmtime::Error) -> CoreError {
@@ -85,7 +129,7 @@ impl<'c> WasmSession<'c> {
             let limit_ms = limits.deadline.as_millis().try_into().unwrap_or(u64::MAX);
             return CoreError::Deadline { function, limit_ms };
         }
-        if self.store.data().over {
+        if self.instance.as_ref().is_some_and(|instance| instance.store.data().over) {
             return CoreError::Memory { function, limit_bytes: limits.memory_bytes_max };
         }
         CoreError::Trap { function, detail: format!("{error:?}") }
@@ -94,7 +138,10 @@ impl<'c> WasmSession<'c> {
 
 impl Drop for WasmSession<'_> {
     fn drop(&mut self) {
-        self.core.ticker.leave();
+        let sound = |instance: &Instance| instance.calls < CALLS_MAX && instance.grown_bytes() <= GROWN_BYTES_MAX;
+        if let Some(instance) = self.instance.take().filter(sound) {
+            self.core.idle.put(instance);
+        }
     }
 }
 
@@ -168,7 +215,6 @@ impl Session for WasmSession<'_> {
     }
 
     fn grown_bytes(&self) -> usize {
-        let state = self.store.data();
-        state.memory_bytes - state.first_bytes
+        self.instance.as_ref().map_or(0, Instance::grown_bytes)
     }
 }
