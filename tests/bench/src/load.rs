@@ -36,7 +36,7 @@ pub fn run(directory: &Path) -> Result<()> {
     let folder = tempfile::tempdir_in(directory)?;
     let (syncs, commits) = (raw::syncs(folder.path())?, raw::commits(folder.path())?);
     println!("raw on this disk: {syncs:.0} syncs/s, {commits:.0} SQLite commits/s (one row, WAL, FULL)");
-    println!("operations/s (x raw commits), p50 / p99 ms, commits per operation:");
+    println!("operations/s (x raw commits), p50 / p99 ms, commits and processor time per operation:");
     for (callers, each, pairs) in SHAPES {
         let folder = tempfile::tempdir_in(directory)?;
         let host = world::host(folder.path(), Options::default())?;
@@ -69,6 +69,12 @@ pub fn run(directory: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The time of processors that this process has used.
+fn processor() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(used.tv_sec.unsigned_abs(), u32::try_from(used.tv_nsec).unwrap_or(0))
+}
+
 fn peak() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -91,7 +97,7 @@ impl Bench<'_> {
         step: impl Fn(&Pair, usize, (usize, usize)) -> Result<String> + Sync,
     ) -> Result<Vec<Vec<String>>> {
         let callers = self.pairs.len();
-        let (start, before) = (Barrier::new(callers + 1), self.host.counters().commits);
+        let (start, before) = (Barrier::new(callers + 1), (self.host.counters().commits, processor()));
         let (mut results, mut elapsed) = (Vec::new(), Duration::ZERO);
         std::thread::scope(|scope| -> Result<()> {
             let threads: Vec<_> = (0..callers)
@@ -130,14 +136,15 @@ impl Bench<'_> {
     }
 
     #[allow(clippy::cast_precision_loss)] // Counts far below 2^52.
-    fn report(&self, name: &str, elapsed: Duration, before: u64, results: &[(Vec<String>, Vec<Duration>)]) {
+    fn report(&self, name: &str, elapsed: Duration, before: (u64, Duration), results: &[(Vec<String>, Vec<Duration>)]) {
         let mut took: Vec<Duration> = results.iter().flat_map(|(_, took)| took.iter().copied()).collect();
         took.sort_unstable();
         let at = |part: usize| took[(took.len() * part / 100).min(took.len() - 1)].as_secs_f64() * 1e3;
         let rate = took.len() as f64 / elapsed.as_secs_f64();
-        let commits = (self.host.counters().commits - before) as f64 / took.len() as f64;
+        let commits = (self.host.counters().commits - before.0) as f64 / took.len() as f64;
+        let processor = (processor() - before.1).as_secs_f64() * 1e6 / took.len() as f64;
         println!(
-            "  {:>2} callers {name:<10} {rate:>8.0} ({:.2}x)  {:.3} / {:.3}  {commits:.3}",
+            "  {:>2} callers {name:<10} {rate:>8.0} ({:.2}x)  {:.3} / {:.3}  {commits:.3}  {processor:.0} us",
             self.pairs.len(),
             rate / self.commits,
             at(50),
