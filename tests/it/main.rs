@@ -6,6 +6,7 @@ mod contract;
 mod differential;
 mod generated;
 mod layering;
+mod mcp;
 mod program;
 mod readme;
 mod scaling;

@@ -12,6 +12,7 @@ pub mod demo;
 pub mod digest;
 pub mod doctor;
 pub mod inbox;
+pub mod mcp;
 pub mod openrpc;
 pub mod replay;
 pub mod send;
@@ -41,6 +42,7 @@ pub enum Command {
     Digest(digest::Arguments),
     Verify(Box<verify::Arguments>),
     Component(component::Arguments),
+    Mcp(mcp::Arguments),
     Openrpc(openrpc::Arguments),
     Conformance(Box<conformance::Arguments>),
     Doctor(doctor::Arguments),
@@ -69,6 +71,7 @@ impl Command {
             Command::Digest(arguments) => digest::run(arguments, printer),
             Command::Verify(arguments) => verify::run(arguments, printer),
             Command::Component(arguments) => component::run(arguments, printer),
+            Command::Mcp(arguments) => mcp::run(arguments, printer),
             Command::Openrpc(arguments) => openrpc::run(arguments, printer),
             Command::Conformance(arguments) => conformance::run(arguments, printer),
             Command::Doctor(arguments) => doctor::run(arguments, printer),

@@ -23,17 +23,8 @@
 //! };
 //! let client = Client::new(Embedded::new(host, alice, |effect| println!("to be performed: {}", effect.key)));
 //!
-//! let task = TaskInput {
-//!     task_id: "plan-1".into(),
-//!     incarnation_id: "inc_plan_0001".into(),
-//!     harness: "mine".into(),
-//!     state: None,
-//!     adapter_ref: None,
-//!     runtime: None,
-//!     agent_id: None,
-//!     role: None,
-//! };
-//! let call = client.tasks_register(&TasksRegister { task, idempotency_key: None });
+//! let task = TaskInput::new("plan-1".into(), "inc_plan_0001".into(), "mine".into());
+//! let call = client.tasks_register(&TasksRegister::new(task));
 //! let first = call.send()?;
 //! assert!(!first.operation_replay && first.value.revision == 0);
 //! assert!(call.send()?.operation_replay, "the same call again is carried out once");

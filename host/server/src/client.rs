@@ -1,8 +1,8 @@
 //! A client of a server's Unix socket, for the typed client and for bridges.
 //!
 //! A connection carries one call at a time; callers on several threads get connections of their own, which are kept for
-//! the next call. Every operation either reads or has an idempotency key, so that a call whose connection broke is sent
-//! once more over a new one.
+//! the next call. Every operation either reads or has an idempotency key, so that a call whose connection broke may be
+//! sent once more over a new one, where that is wished ([`SocketClient::repeating`]).
 
 use crate::service::error;
 use crate::tokens::{Principal, Secret};
@@ -49,6 +49,7 @@ pub struct SocketClient {
     token: Secret,
     principal: Principal,
     idle: Mutex<Vec<Connection>>,
+    repeats: bool,
 }
 
 impl std::fmt::Debug for SocketClient {
@@ -61,7 +62,15 @@ impl SocketClient {
     /// Connects and authenticates.
     pub fn connect(path: &Path, token: Secret) -> Result<Self, ConnectError> {
         let (connection, principal) = Connection::open(path, &token)?;
-        Ok(SocketClient { path: path.to_owned(), token, principal, idle: Mutex::new(vec![connection]) })
+        let idle = Mutex::new(vec![connection]);
+        Ok(SocketClient { path: path.to_owned(), token, principal, idle, repeats: false })
+    }
+
+    /// The same, but a call on a kept connection that turns out to be broken is sent again over a new one: for programs
+    /// that outlive servers.
+    #[must_use]
+    pub fn repeating(self) -> Self {
+        SocketClient { repeats: true, ..self }
     }
 
     /// Whom the token stands for.
@@ -95,18 +104,22 @@ impl SocketClient {
 
 impl Transport for SocketClient {
     fn call(&self, method: &str, params: &str) -> Result<Answer, TransportError> {
-        if let Some(mut connection) = self.take()
-            && let Ok(answer) = connection.call(method, params)
-        {
-            self.keep(connection);
-            return Ok(answer);
+        let place = self.path.display();
+        if let Some(mut connection) = self.take() {
+            match connection.call(method, params) {
+                Ok(answer) => {
+                    self.keep(connection);
+                    return Ok(answer);
+                }
+                Err(fault) if !self.repeats => return Err(TransportError::new(format!("{place}: {fault}"))),
+                Err(_) => {}
+            }
         }
         let mut connection = match self.fresh() {
             Ok(connection) => connection,
             Err(ConnectError::Denied(refusal)) => return Ok(Answer::Error(denied(&refusal))),
             Err(fault) => return Err(TransportError::new(fault)),
         };
-        let place = self.path.display();
         let answer =
             connection.call(method, params).map_err(|fault| TransportError::new(format!("{place}: {fault}")))?;
         self.keep(connection);

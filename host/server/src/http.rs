@@ -13,7 +13,7 @@ mod gate;
 mod health;
 mod listen;
 mod names;
-mod pool;
+pub(crate) mod pool;
 mod rpc;
 mod stall;
 mod tls;

@@ -11,7 +11,7 @@ mod secret;
 mod tests;
 
 pub use book::TokenBook;
-pub use file::{default_path, load, read_secret, update, write_secret};
+pub use file::{default_path, load, read_secret, read_secret_from, update, write_secret};
 pub use secret::{Secret, random_id};
 
 use serde::{Deserialize, Serialize};

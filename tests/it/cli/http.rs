@@ -58,7 +58,7 @@ fn nobody_is_let_in_without_a_credential() {
     }
     assert_eq!(server.send(&bare.clone().bearer(&alice).bearer(&alice)).status, 401, "one credential, not two");
     assert_eq!(server.send(&Asked::new("POST", &format!("/rpc?access_token={alice}")).body(&frame)).status, 401);
-    for path in ["/", "/nothing", "/mcp", "/rpc/x"] {
+    for path in ["/", "/nothing", "/mcp/x", "/rpc/x"] {
         assert_eq!(server.send(&Asked::new("GET", path)).status, 401, "{path}: nothing is told before that");
         assert_eq!(server.send(&Asked::new("GET", path).bearer(&alice)).status, 404, "{path}");
     }

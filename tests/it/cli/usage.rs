@@ -16,6 +16,7 @@ const COMMANDS: &[&str] = &[
     "digest",
     "verify",
     "component",
+    "mcp",
     "openrpc",
     "conformance",
     "doctor",

@@ -34,15 +34,17 @@ fn result(value: Value) -> Result<Answer, TransportError> {
 }
 
 fn task() -> TaskRef {
-    TaskRef { task_id: "plan-1".into(), incarnation_id: "inc_plan_0001".into(), harness: None }
+    TaskRef::new("plan-1".into(), "inc_plan_0001".into())
 }
 
 fn wait() -> TasksWait {
-    TasksWait { task: task(), after_cursor: Some(7), limit: None, timeout_ms: None }
+    let mut wait = TasksWait::new(task());
+    wait.after_cursor = Some(7);
+    wait
 }
 
 fn message() -> MessagesGetDisposition {
-    MessagesGetDisposition { sender_incarnation_id: "inc_plan_0001".into(), message_id: "msg_one_00001".into() }
+    MessagesGetDisposition::new("inc_plan_0001".into(), "msg_one_00001".into())
 }
 
 #[test]
@@ -115,7 +117,7 @@ fn what_may_be_null_must_be_there() {
     let with = named(&task);
     task.as_object_mut().expect("an object").remove("adapterRef");
     let client = Played::new(vec![with, named(&task)]);
-    let call = client.tasks_get(&TasksGet { task: self::task() });
+    let call = client.tasks_get(&TasksGet::new(self::task()));
     assert_eq!(call.send().expect("an answer").adapter_ref, None);
     assert!(matches!(call.send(), Err(ClientError::Unreadable { .. })));
 }

@@ -60,8 +60,20 @@ pub fn write_secret(path: &Path, secret: &Secret) -> Result<(), TokenError> {
 
 /// Reads a token from a file that holds nothing else, under the same conditions as the token file.
 pub fn read_secret(path: &Path) -> Result<Secret, TokenError> {
-    let text = read_private(path)?;
-    let token = text.strip_suffix('\n').unwrap_or(&text);
+    parse_secret(path, &read_private(path)?)
+}
+
+/// Reads a token from an open file descriptor of this process: whoever started it chose what is there.
+pub fn read_secret_from(number: u32) -> Result<Secret, TokenError> {
+    let path = PathBuf::from(format!("/dev/fd/{number}"));
+    let io = |source: io::Error| TokenError::Io { path: path.clone(), source };
+    let mut text = String::new();
+    File::open(&path).map_err(io)?.take(1024).read_to_string(&mut text).map_err(io)?;
+    parse_secret(&path, &text)
+}
+
+fn parse_secret(path: &Path, text: &str) -> Result<Secret, TokenError> {
+    let token = text.strip_suffix('\n').unwrap_or(text);
     if token.is_empty() || token.len() > 512 || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         let reason = "holds no token (one line of graphic ASCII)".to_owned();
         return Err(TokenError::Invalid { path: path.to_owned(), reason });

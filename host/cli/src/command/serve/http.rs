@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use threadmesh_server::http::{Gate, HttpLimits, HttpServer, Names, Tls};
+use threadmesh_server::mcp;
 use threadmesh_server::service::Service;
 use threadmesh_server::stop::Stop;
 use threadmesh_server::tokens::TokenBook;
@@ -87,8 +88,15 @@ impl Listening {
     pub fn start(self, service: &Arc<dyn Service>, stop: &Stop) -> Result<Running, Failure> {
         let Listening { listener, names, gate, tls, .. } = self;
         let service = Arc::clone(service);
-        let server = HttpServer { service, gate, names, limits: HttpLimits::default(), tls, more: None };
-        let stop = stop.clone();
+        let tools = mcp::endpoint(Arc::clone(&service));
+        let more = Some(tools.router);
+        let server = HttpServer { service, gate, names, limits: HttpLimits::default(), tls, more };
+        let (stop, asked) = (stop.clone(), stop.clone());
+        let end = move || {
+            asked.wait();
+            (tools.end)();
+        };
+        std::thread::Builder::new().name("mcp-stop".to_owned()).spawn(end).map_err(|error| failure(&error))?;
         let serve = move || {
             let served = server.serve(listener, &stop);
             stop.trigger();

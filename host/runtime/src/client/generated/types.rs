@@ -20,6 +20,14 @@ pub struct ActorRef {
     pub task: Option<TaskRef>,
 }
 
+impl ActorRef {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(actor_type: ActorRefActorType) -> Self {
+        ActorRef { actor_type, actor_id: None, task: None }
+    }
+}
+
 /// `ActorRefActorType`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ActorRefActorType {
@@ -61,6 +69,14 @@ pub struct AdapterAcceptAndBegin {
     pub idempotency_key: Option<String>,
 }
 
+impl AdapterAcceptAndBegin {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(sender_incarnation_id: String, message_id: String, claim_token: String, expected_revision: i64) -> Self {
+        AdapterAcceptAndBegin { sender_incarnation_id, message_id, claim_token, expected_revision, idempotency_key: None }
+    }
+}
+
 /// The message as decided, and the attempt that has begun.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -74,6 +90,14 @@ pub struct AdapterAcceptAndBeginResult {
     /// `dispatch`
     #[serde(rename = "dispatch", default, skip_serializing_if = "Option::is_none")]
     pub dispatch: Option<Dispatch>,
+}
+
+impl AdapterAcceptAndBeginResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(disposition: MessageStates, submission: SubmissionView) -> Self {
+        AdapterAcceptAndBeginResult { disposition, submission, dispatch: None }
+    }
 }
 
 /// Begins an attempt: from here its outcome is unknown.
@@ -91,6 +115,14 @@ pub struct AdapterBeginSubmission {
     pub idempotency_key: Option<String>,
 }
 
+impl AdapterBeginSubmission {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(submission_id: String, expected_revision: i64) -> Self {
+        AdapterBeginSubmission { submission_id, expected_revision, idempotency_key: None }
+    }
+}
+
 /// The attempt that has begun. A receiver that makes its calls itself gets `dispatch`, once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -106,6 +138,14 @@ pub struct AdapterBeginSubmissionResult {
     pub dispatch: Option<Dispatch>,
 }
 
+impl AdapterBeginSubmissionResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(replay: bool, submission: SubmissionView) -> Self {
+        AdapterBeginSubmissionResult { replay, submission, dispatch: None }
+    }
+}
+
 /// Reads an attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -113,6 +153,14 @@ pub struct AdapterGetSubmission {
     /// `submissionId`
     #[serde(rename = "submissionId")]
     pub submission_id: String,
+}
+
+impl AdapterGetSubmission {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(submission_id: String) -> Self {
+        AdapterGetSubmission { submission_id }
+    }
 }
 
 /// The attempt. The sending side sees the digest of the adapter's idempotency key, the others the key.
@@ -125,6 +173,14 @@ pub struct AdapterGetSubmissionResult {
     /// `submission`
     #[serde(rename = "submission")]
     pub submission: SubmissionView,
+}
+
+impl AdapterGetSubmissionResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(replay: bool, submission: SubmissionView) -> Self {
+        AdapterGetSubmissionResult { replay, submission }
+    }
 }
 
 /// Prepares an attempt.
@@ -145,6 +201,14 @@ pub struct AdapterPrepareSubmission {
     pub idempotency_key: Option<String>,
 }
 
+impl AdapterPrepareSubmission {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(sender_incarnation_id: String, message_id: String, expected_revision: i64) -> Self {
+        AdapterPrepareSubmission { sender_incarnation_id, message_id, expected_revision, idempotency_key: None }
+    }
+}
+
 /// The attempt as prepared, with what is to be handed over; without it where the attempt is past that.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -163,6 +227,14 @@ pub struct AdapterPrepareSubmissionResult {
     pub envelope: Option<Envelope>,
 }
 
+impl AdapterPrepareSubmissionResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(replay: bool, submission: SubmissionView) -> Self {
+        AdapterPrepareSubmissionResult { replay, submission, adapter_ref: None, envelope: None }
+    }
+}
+
 /// Resolves an attempt whose outcome is unknown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -179,6 +251,14 @@ pub struct AdapterReconcileSubmission {
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
+}
+
+impl AdapterReconcileSubmission {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(submission_id: String, expected_revision: i64, reconciliation: Reconciliation) -> Self {
+        AdapterReconcileSubmission { submission_id, expected_revision, reconciliation, idempotency_key: None }
+    }
 }
 
 /// The attempt and the message as they stand now.
@@ -200,6 +280,14 @@ pub struct AdapterRecordReceipt {
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
+}
+
+impl AdapterRecordReceipt {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(submission_id: String, expected_revision: i64, receipt: Receipt) -> Self {
+        AdapterRecordReceipt { submission_id, expected_revision, receipt, idempotency_key: None }
+    }
 }
 
 /// Both as they stand now. `contradiction` says that it was held to be not submitted.
@@ -238,6 +326,15 @@ pub struct AdaptersDeclare {
     pub idempotency_key: Option<String>,
 }
 
+impl AdaptersDeclare {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(profile: String, digest: String, executor: AdaptersDeclareExecutor, capabilities: Capabilities, deadline_ms: i64, settle_ms: i64, can_query: bool, absent_final: bool) -> Self {
+        AdaptersDeclare { profile, digest, executor, capabilities, deadline_ms, settle_ms, can_query, absent_final, idempotency_key: None }
+    }
+}
+
 /// `AdaptersDeclareExecutor`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AdaptersDeclareExecutor {
@@ -267,6 +364,14 @@ pub struct AdaptersDeclareResult {
     pub executor: AdaptersDeclareResultExecutor,
 }
 
+impl AdaptersDeclareResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(replay: bool, profile: String, digest: String, executor: AdaptersDeclareResultExecutor) -> Self {
+        AdaptersDeclareResult { replay, profile, digest, executor }
+    }
+}
+
 /// `AdaptersDeclareResultExecutor`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AdaptersDeclareResultExecutor {
@@ -290,6 +395,14 @@ pub struct AnchorsDeclare {
     pub idempotency_key: Option<String>,
 }
 
+impl AnchorsDeclare {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(anchors: Vec<Map<String, Value>>) -> Self {
+        AnchorsDeclare { anchors, idempotency_key: None }
+    }
+}
+
 /// The anchors that stand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -303,6 +416,14 @@ pub struct AnchorsDeclareResult {
     /// `count`
     #[serde(rename = "count")]
     pub count: i64,
+}
+
+impl AnchorsDeclareResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(replay: bool, digest: String, count: i64) -> Self {
+        AnchorsDeclareResult { replay, digest, count }
+    }
 }
 
 /// Lists the audit records of a message.
@@ -321,6 +442,14 @@ pub struct AuditList {
     /// `limit`
     #[serde(rename = "limit", default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<i64>,
+}
+
+impl AuditList {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(sender_incarnation_id: String, message_id: String) -> Self {
+        AuditList { sender_incarnation_id, message_id, after_cursor: None, limit: None }
+    }
 }
 
 /// The events after the cursor, in order.
@@ -351,6 +480,14 @@ pub struct Capabilities {
     /// `features`
     #[serde(rename = "features")]
     pub features: CapabilitiesFeatures,
+}
+
+impl Capabilities {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(spec_version: SpecVersion, adapter_name: String, adapter_version: String, intents: Vec<Intent>, delivery_modes: Vec<DeliveryMode>, features: CapabilitiesFeatures) -> Self {
+        Capabilities { spec_version, adapter_name, adapter_version, harness: None, intents, delivery_modes, features }
+    }
 }
 
 /// `CapabilitiesFeatures`
@@ -396,6 +533,15 @@ pub struct CapabilitiesFeatures {
     /// `typedInterruptionResults`
     #[serde(rename = "typedInterruptionResults")]
     pub typed_interruption_results: bool,
+}
+
+impl CapabilitiesFeatures {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(related_task_discovery: CapabilitiesFeaturesRelatedTaskDiscovery, task_incarnation: bool, objective_versioning: bool, checkpoint_events: bool, idle_wake: bool, context_admission: CapabilitiesFeaturesContextAdmission, provenance_rendering: CapabilitiesFeaturesProvenanceRendering, model_turn_cancellation: bool, subprocess_cancellation: bool, disposition_callbacks: bool, structured_gate_responses: CapabilitiesFeaturesStructuredGateResponses, durable_submission_idempotency: CapabilitiesFeaturesDurableSubmissionIdempotency, typed_interruption_results: bool) -> Self {
+        CapabilitiesFeatures { related_task_discovery, task_incarnation, objective_versioning, checkpoint_events, idle_wake, context_admission, provenance_rendering, model_turn_cancellation, subprocess_cancellation, disposition_callbacks, structured_gate_responses, durable_submission_idempotency, typed_interruption_results }
+    }
 }
 
 /// `CapabilitiesFeaturesContextAdmission`
@@ -475,6 +621,14 @@ pub struct CapabilitiesHarness {
     pub version_range: Option<String>,
 }
 
+impl CapabilitiesHarness {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(name: String) -> Self {
+        CapabilitiesHarness { name, version_range: None }
+    }
+}
+
 /// `ControlActor`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -485,6 +639,14 @@ pub struct ControlActor {
     /// `actorId`
     #[serde(rename = "actorId")]
     pub actor_id: String,
+}
+
+impl ControlActor {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(actor_type: ControlActorActorType, actor_id: String) -> Self {
+        ControlActor { actor_type, actor_id }
+    }
 }
 
 /// `ControlActorActorType`
@@ -534,6 +696,14 @@ pub struct Dispatch {
     /// `settleAt`
     #[serde(rename = "settleAt")]
     pub settle_at: String,
+}
+
+impl Dispatch {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(adapter_ref: ProfileRef, envelope: Envelope, settle_at: String) -> Self {
+        Dispatch { adapter_ref, envelope, settle_at }
+    }
 }
 
 /// A message from one task to another: what it asks, how it should arrive, and until when it holds.
@@ -590,6 +760,15 @@ pub struct Envelope {
     pub expires_at: String,
 }
 
+impl Envelope {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(spec_version: SpecVersion, message_id: String, message_type: EnvelopeMessageType, intent: Intent, claim_status: EnvelopeClaimStatus, sender: EnvelopeSender, target: TaskRef, relationship_id: String, content: String, reason: String, delivery: EnvelopeDelivery, created_at: String, expires_at: String) -> Self {
+        Envelope { spec_version, message_id, message_type, intent, claim_status, sender, target, relationship_id, content, reason, evidence_refs: None, freshness: None, causality: None, delivery, created_at, expires_at }
+    }
+}
+
 /// `EnvelopeCausality`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -603,6 +782,14 @@ pub struct EnvelopeCausality {
     /// `hopCount`
     #[serde(rename = "hopCount", default, skip_serializing_if = "Option::is_none")]
     pub hop_count: Option<i64>,
+}
+
+impl EnvelopeCausality {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new() -> Self {
+        EnvelopeCausality { trace_id: None, parent_message_id: None, hop_count: None }
+    }
 }
 
 /// `EnvelopeClaimStatus`
@@ -629,6 +816,14 @@ pub struct EnvelopeDelivery {
     /// `requiresDisposition`
     #[serde(rename = "requiresDisposition")]
     pub requires_disposition: bool,
+}
+
+impl EnvelopeDelivery {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(requested_mode: DeliveryMode, requires_disposition: bool) -> Self {
+        EnvelopeDelivery { requested_mode, requires_disposition }
+    }
 }
 
 /// `EnvelopeMessageType`
@@ -675,6 +870,14 @@ pub struct EnvelopeSender {
     pub actor_id: Option<String>,
 }
 
+impl EnvelopeSender {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(task_id: String, incarnation_id: String, actor_type: EnvelopeSenderActorType, harness: String) -> Self {
+        EnvelopeSender { task_id, incarnation_id, actor_type, harness, actor_id: None }
+    }
+}
+
 /// `EnvelopeSenderActorType`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum EnvelopeSenderActorType {
@@ -702,6 +905,14 @@ pub struct EventActor {
     /// `id`
     #[serde(rename = "id")]
     pub id: String,
+}
+
+impl EventActor {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(kind: EventActorKind, id: String) -> Self {
+        EventActor { kind, id }
+    }
 }
 
 /// `EventActorKind`
@@ -736,6 +947,14 @@ pub struct Forwarding {
     pub hops: Vec<ForwardingHopsItem>,
 }
 
+impl Forwarding {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(origin: ForwardingOrigin, hops: Vec<ForwardingHopsItem>) -> Self {
+        Forwarding { origin, hops }
+    }
+}
+
 /// `ForwardingHopsItem`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -749,6 +968,14 @@ pub struct ForwardingHopsItem {
     /// `forwardedAt`
     #[serde(rename = "forwardedAt")]
     pub forwarded_at: String,
+}
+
+impl ForwardingHopsItem {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(source: TaskRef, message_id: String, forwarded_at: String) -> Self {
+        ForwardingHopsItem { source, message_id, forwarded_at }
+    }
 }
 
 /// `ForwardingOrigin`
@@ -770,6 +997,14 @@ pub struct ForwardingOrigin {
     /// `intent`
     #[serde(rename = "intent")]
     pub intent: Intent,
+}
+
+impl ForwardingOrigin {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(actor_type: ForwardingOriginActorType, source: TaskRef, message_id: String, envelope_digest: String, intent: Intent) -> Self {
+        ForwardingOrigin { actor_type, source, message_id, envelope_digest, intent }
+    }
 }
 
 /// `ForwardingOriginActorType`
@@ -802,6 +1037,14 @@ pub struct Freshness {
     /// `expectedCheckpoint`
     #[serde(rename = "expectedCheckpoint", default, skip_serializing_if = "Option::is_none")]
     pub expected_checkpoint: Option<String>,
+}
+
+impl Freshness {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new() -> Self {
+        Freshness { expected_run_id: None, expected_objective_version: None, expected_checkpoint: None }
+    }
 }
 
 /// An effective grant: which intents and modes a source task may use towards a target task, and who allowed it.
@@ -858,6 +1101,15 @@ pub struct Grant {
     pub revoked_at: Option<String>,
 }
 
+impl Grant {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(spec_version: SpecVersion, grant_id: String, grant_version: i64, relationship_id: String, relationship_type: RelationshipType, source: TaskRef, target: TaskRef, allowed_intents: Vec<Intent>, allowed_delivery_modes: Vec<DeliveryMode>, summary_visibility: SummaryVisibility, structured_gate_responses: bool, granted_by: ControlActor, authorization: GrantAuthorization, created_at: String) -> Self {
+        Grant { spec_version, grant_id, grant_version, relationship_id, relationship_type, source, target, allowed_intents, allowed_delivery_modes, summary_visibility, structured_gate_responses, granted_by, authorization, created_at, expires_at: None, revoked_at: None }
+    }
+}
+
 /// `GrantAuthorization`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -885,6 +1137,14 @@ pub struct GrantAuthorization {
     pub integrity: GrantAuthorizationIntegrity,
 }
 
+impl GrantAuthorization {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(authority: GrantAuthorizationAuthority, authentication_id: String, decision_id: String, decided_at: String, principal: ControlActor, integrity: GrantAuthorizationIntegrity) -> Self {
+        GrantAuthorization { authority, authentication_id, decision_id, proposal_id: None, decided_at, principal, integrity }
+    }
+}
+
 /// `GrantAuthorizationAuthority`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum GrantAuthorizationAuthority {
@@ -906,6 +1166,14 @@ pub struct GrantAuthorizationIntegrity {
     /// `digest`
     #[serde(rename = "digest")]
     pub digest: String,
+}
+
+impl GrantAuthorizationIntegrity {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(algorithm: GrantAuthorizationIntegrityAlgorithm, digest: String) -> Self {
+        GrantAuthorizationIntegrity { algorithm, digest }
+    }
 }
 
 /// `GrantAuthorizationIntegrityAlgorithm`
@@ -962,6 +1230,15 @@ pub struct GrantDraft {
     pub expires_at: Option<String>,
 }
 
+impl GrantDraft {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(spec_version: SpecVersion, grant_id: String, grant_version: i64, relationship_id: String, relationship_type: RelationshipType, source: TaskRef, target: TaskRef, allowed_intents: Vec<Intent>, allowed_delivery_modes: Vec<DeliveryMode>, summary_visibility: SummaryVisibility, structured_gate_responses: bool, created_at: String) -> Self {
+        GrantDraft { spec_version, grant_id, grant_version, relationship_id, relationship_type, source, target, allowed_intents, allowed_delivery_modes, summary_visibility, structured_gate_responses, created_at, expires_at: None }
+    }
+}
+
 /// Shows a message as the caller may see it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -978,6 +1255,14 @@ pub struct InspectorSnapshot {
     /// `limit`
     #[serde(rename = "limit", default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<i64>,
+}
+
+impl InspectorSnapshot {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(sender_incarnation_id: String, message_id: String) -> Self {
+        InspectorSnapshot { sender_incarnation_id, message_id, after_cursor: None, limit: None }
+    }
 }
 
 /// The message as the caller may see it.
@@ -1022,6 +1307,15 @@ pub struct InspectorSnapshotResult {
     pub next_cursor: i64,
 }
 
+impl InspectorSnapshotResult {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(spec_version: SpecVersion, message_id: String, provenance: InspectorSnapshotResultProvenance, content: InspectorSnapshotResultContent, evidence: InspectorSnapshotResultEvidence, lifecycle: InspectorSnapshotResultLifecycle, disposition: MessageStates, adapter_submission: Option<InspectorSnapshotResultAdapterSubmission>, events: Vec<InspectorSnapshotResultEventsItem>, next_cursor: i64) -> Self {
+        InspectorSnapshotResult { spec_version, message_id, provenance, content, evidence, lifecycle, disposition, adapter_submission, outcome_evidence: None, interruption: None, events, next_cursor }
+    }
+}
+
 /// `InspectorSnapshotResultAdapterSubmission`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1044,6 +1338,14 @@ pub struct InspectorSnapshotResultAdapterSubmission {
     /// `updatedAt`
     #[serde(rename = "updatedAt")]
     pub updated_at: String,
+}
+
+impl InspectorSnapshotResultAdapterSubmission {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(submission_id: String, state: InspectorSnapshotResultAdapterSubmissionState, envelope_digest: String, adapter_ref_digest: String, adapter_idempotency_key_digest: String, updated_at: String) -> Self {
+        InspectorSnapshotResultAdapterSubmission { submission_id, state, envelope_digest, adapter_ref_digest, adapter_idempotency_key_digest, updated_at }
+    }
 }
 
 /// `InspectorSnapshotResultAdapterSubmissionState`
@@ -1081,6 +1383,14 @@ pub struct InspectorSnapshotResultContent {
     pub value: Option<String>,
 }
 
+impl InspectorSnapshotResultContent {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(state: InspectorSnapshotResultContentState, reason: String) -> Self {
+        InspectorSnapshotResultContent { state, reason, value: None }
+    }
+}
+
 /// `InspectorSnapshotResultContentState`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum InspectorSnapshotResultContentState {
@@ -1110,6 +1420,14 @@ pub struct InspectorSnapshotResultEventsItem {
     pub occurred_at: String,
 }
 
+impl InspectorSnapshotResultEventsItem {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(cursor: i64, event_type: String, revision: i64, occurred_at: String) -> Self {
+        InspectorSnapshotResultEventsItem { cursor, event_type, revision, occurred_at }
+    }
+}
+
 /// `InspectorSnapshotResultEvidence`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1126,6 +1444,14 @@ pub struct InspectorSnapshotResultEvidence {
     /// `reason`
     #[serde(rename = "reason", default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+impl InspectorSnapshotResultEvidence {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(state: InspectorSnapshotResultEvidenceState) -> Self {
+        InspectorSnapshotResultEvidence { state, refs: None, count: None, reason: None }
+    }
 }
 
 /// `InspectorSnapshotResultEvidenceState`
@@ -1175,6 +1501,14 @@ pub struct InspectorSnapshotResultInterruption {
     pub subprocesses: Option<InterruptionTargets>,
 }
 
+impl InspectorSnapshotResultInterruption {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(state: InspectorSnapshotResultInterruptionState, source: InspectorSnapshotResultInterruptionSource, result_digest: String, recorded_at: String) -> Self {
+        InspectorSnapshotResultInterruption { state, source, result_digest, recorded_at, interruption_id: None, requested_at: None, updated_at: None, model_turn: None, tool_calls: None, subprocesses: None }
+    }
+}
+
 /// `InspectorSnapshotResultInterruptionSource`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum InspectorSnapshotResultInterruptionSource {
@@ -1215,6 +1549,14 @@ pub struct InspectorSnapshotResultLifecycle {
     pub not_before: Option<String>,
 }
 
+impl InspectorSnapshotResultLifecycle {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(created_at: String, expires_at: String, expired: bool) -> Self {
+        InspectorSnapshotResultLifecycle { created_at, expires_at, expired, not_before: None }
+    }
+}
+
 /// `InspectorSnapshotResultOutcomeEvidence`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1234,6 +1576,14 @@ pub struct InspectorSnapshotResultOutcomeEvidence {
     /// `verificationAttestations`
     #[serde(rename = "verificationAttestations", default, skip_serializing_if = "Option::is_none")]
     pub verification_attestations: Option<Vec<VerificationAttestation>>,
+}
+
+impl InspectorSnapshotResultOutcomeEvidence {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(source: InspectorSnapshotResultOutcomeEvidenceSource, recorded_at: String, evidence_digest: String) -> Self {
+        InspectorSnapshotResultOutcomeEvidence { source, recorded_at, evidence_digest, refs: None, verification_attestations: None }
+    }
 }
 
 /// `InspectorSnapshotResultOutcomeEvidenceSource`
@@ -1289,6 +1639,15 @@ pub struct InspectorSnapshotResultProvenance {
     pub forwarding: Option<Forwarding>,
 }
 
+impl InspectorSnapshotResultProvenance {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(authorship: InspectorSnapshotResultProvenanceAuthorship, actor: InspectorSnapshotResultProvenanceActor, source: InspectorSnapshotResultProvenanceSource, target: InspectorSnapshotResultProvenanceTarget, relationship_id: String, intent: Intent, requested_mode: DeliveryMode, message_type: InspectorSnapshotResultProvenanceMessageType, claim_status: InspectorSnapshotResultProvenanceClaimStatus, envelope_digest: String) -> Self {
+        InspectorSnapshotResultProvenance { authorship, actor, source, target, relationship_id, intent, requested_mode, message_type, claim_status, envelope_digest, forwarding: None }
+    }
+}
+
 /// `InspectorSnapshotResultProvenanceActor`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1299,6 +1658,14 @@ pub struct InspectorSnapshotResultProvenanceActor {
     /// `actorId`
     #[serde(rename = "actorId", default, skip_serializing_if = "Option::is_none")]
     pub actor_id: Option<String>,
+}
+
+impl InspectorSnapshotResultProvenanceActor {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(actor_type: InspectorSnapshotResultProvenanceActorActorType) -> Self {
+        InspectorSnapshotResultProvenanceActor { actor_type, actor_id: None }
+    }
 }
 
 /// `InspectorSnapshotResultProvenanceActorActorType`
@@ -1387,6 +1754,14 @@ pub struct InspectorSnapshotResultProvenanceSource {
     pub claimed_harness: Option<String>,
 }
 
+impl InspectorSnapshotResultProvenanceSource {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(task_id: String, incarnation_id: String) -> Self {
+        InspectorSnapshotResultProvenanceSource { task_id, incarnation_id, harness: None, claimed_harness: None }
+    }
+}
+
 /// `InspectorSnapshotResultProvenanceTarget`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1403,6 +1778,14 @@ pub struct InspectorSnapshotResultProvenanceTarget {
     /// `claimedHarness`
     #[serde(rename = "claimedHarness", default, skip_serializing_if = "Option::is_none")]
     pub claimed_harness: Option<String>,
+}
+
+impl InspectorSnapshotResultProvenanceTarget {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(task_id: String, incarnation_id: String) -> Self {
+        InspectorSnapshotResultProvenanceTarget { task_id, incarnation_id, harness: None, claimed_harness: None }
+    }
 }
 
 /// `Intent`
@@ -1452,6 +1835,14 @@ pub struct InterruptionResult {
     pub updated_at: String,
 }
 
+impl InterruptionResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(spec_version: SpecVersion, interruption_id: String, message_id: String, receiver: TaskRef, requested_at: String, results: InterruptionResultResults, updated_at: String) -> Self {
+        InterruptionResult { spec_version, interruption_id, message_id, receiver, freshness: None, requested_at, results, updated_at }
+    }
+}
+
 /// `InterruptionResultResults`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1465,6 +1856,14 @@ pub struct InterruptionResultResults {
     /// `subprocesses`
     #[serde(rename = "subprocesses")]
     pub subprocesses: InterruptionResultTargetSet,
+}
+
+impl InterruptionResultResults {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(model_turn: InterruptionResultTargetResult, tool_calls: InterruptionResultTargetSet, subprocesses: InterruptionResultTargetSet) -> Self {
+        InterruptionResultResults { model_turn, tool_calls, subprocesses }
+    }
 }
 
 /// `InterruptionResultTargetResult`
@@ -1486,6 +1885,14 @@ pub struct InterruptionResultTargetResult {
     /// `detail`
     #[serde(rename = "detail", default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+}
+
+impl InterruptionResultTargetResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(target_id: String, state: InterruptionResultTargetResultState, observed_at: String) -> Self {
+        InterruptionResultTargetResult { target_id, state, observed_at, reason_code: None, detail: None }
+    }
 }
 
 /// `InterruptionResultTargetResultReasonCode`
@@ -1555,6 +1962,14 @@ pub struct InterruptionResultTargetSet {
     pub detail: Option<String>,
 }
 
+impl InterruptionResultTargetSet {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(enumeration: InterruptionResultTargetSetEnumeration, targets: Vec<InterruptionResultTargetResult>) -> Self {
+        InterruptionResultTargetSet { enumeration, targets, detail: None }
+    }
+}
+
 /// `InterruptionResultTargetSetEnumeration`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum InterruptionResultTargetSetEnumeration {
@@ -1588,6 +2003,14 @@ pub struct InterruptionTarget {
     /// `detail`
     #[serde(rename = "detail", default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+}
+
+impl InterruptionTarget {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(state: InterruptionTargetState, observed_at: String) -> Self {
+        InterruptionTarget { target_id: None, state, observed_at, reason_code: None, detail: None }
+    }
 }
 
 /// `InterruptionTargetState`
@@ -1629,6 +2052,14 @@ pub struct InterruptionTargets {
     /// `detail`
     #[serde(rename = "detail", default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+}
+
+impl InterruptionTargets {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(enumeration: InterruptionTargetsEnumeration, targets: Vec<InterruptionTarget>) -> Self {
+        InterruptionTargets { enumeration, targets, detail: None }
+    }
 }
 
 /// `InterruptionTargetsEnumeration`
@@ -1678,6 +2109,14 @@ pub struct MailboxAck {
     pub idempotency_key: Option<String>,
 }
 
+impl MailboxAck {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(sender_incarnation_id: String, message_id: String, claim_token: String, decision: MailboxAckDecision, expected_revision: i64) -> Self {
+        MailboxAck { sender_incarnation_id, message_id, claim_token, decision, reason_code: None, detail: None, not_before: None, expected_revision, idempotency_key: None }
+    }
+}
+
 /// `MailboxAckDecision`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum MailboxAckDecision {
@@ -1713,6 +2152,14 @@ pub struct MailboxClaim {
     pub idempotency_key: Option<String>,
 }
 
+impl MailboxClaim {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(sender_incarnation_id: String, message_id: String, expected_revision: i64) -> Self {
+        MailboxClaim { sender_incarnation_id, message_id, expected_revision, idempotency_key: None }
+    }
+}
+
 /// The claim. The token is for this worker, until the lease ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1734,6 +2181,14 @@ pub struct MailboxClaimResult {
     pub fence: i64,
 }
 
+impl MailboxClaimResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(replay: bool, claim_token: String, expected_revision: i64, expires_at: String, fence: i64) -> Self {
+        MailboxClaimResult { replay, claim_token, expected_revision, expires_at, fence }
+    }
+}
+
 /// Lists undecided messages of a receiver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1749,6 +2204,14 @@ pub struct MailboxListPending {
     pub limit: Option<i64>,
 }
 
+impl MailboxListPending {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(receiver: TaskRef) -> Self {
+        MailboxListPending { receiver, after_cursor: None, limit: None }
+    }
+}
+
 /// Undecided messages after the cursor, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1759,6 +2222,14 @@ pub struct MailboxListPendingResult {
     /// `nextCursor`
     #[serde(rename = "nextCursor")]
     pub next_cursor: i64,
+}
+
+impl MailboxListPendingResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(items: Vec<MailboxListPendingResultItemsItem>, next_cursor: i64) -> Self {
+        MailboxListPendingResult { items, next_cursor }
+    }
 }
 
 /// `MailboxListPendingResultItemsItem`
@@ -1785,6 +2256,14 @@ pub struct MailboxListPendingResultItemsItem {
     pub not_before: Option<String>,
 }
 
+impl MailboxListPendingResultItemsItem {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(cursor: i64, envelope: Envelope, disposition: MessageStates, claim: Option<MailboxListPendingResultItemsItemClaim>) -> Self {
+        MailboxListPendingResultItemsItem { cursor, envelope, forwarding: None, disposition, claim, not_before: None }
+    }
+}
+
 /// `MailboxListPendingResultItemsItemClaim`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1795,6 +2274,14 @@ pub struct MailboxListPendingResultItemsItemClaim {
     /// `expiresAt`
     #[serde(rename = "expiresAt")]
     pub expires_at: String,
+}
+
+impl MailboxListPendingResultItemsItemClaim {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(state: MailboxListPendingResultItemsItemClaimState, expires_at: String) -> Self {
+        MailboxListPendingResultItemsItemClaim { state, expires_at }
+    }
 }
 
 /// `MailboxListPendingResultItemsItemClaimState`
@@ -1818,6 +2305,14 @@ pub struct MaintenanceExpireDue {
     pub idempotency_key: Option<String>,
 }
 
+impl MaintenanceExpireDue {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new() -> Self {
+        MaintenanceExpireDue { limit: None, idempotency_key: None }
+    }
+}
+
 /// What was expired, oldest first, and whether there is more.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1833,6 +2328,14 @@ pub struct MaintenanceExpireDueResult {
     pub has_more: bool,
 }
 
+impl MaintenanceExpireDueResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(expired_at: String, expired: Vec<MaintenanceExpireDueResultExpiredItem>, has_more: bool) -> Self {
+        MaintenanceExpireDueResult { expired_at, expired, has_more }
+    }
+}
+
 /// `MaintenanceExpireDueResultExpiredItem`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1846,6 +2349,14 @@ pub struct MaintenanceExpireDueResultExpiredItem {
     /// `revision`
     #[serde(rename = "revision")]
     pub revision: i64,
+}
+
+impl MaintenanceExpireDueResultExpiredItem {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(sender_incarnation_id: String, message_id: String, revision: i64) -> Self {
+        MaintenanceExpireDueResultExpiredItem { sender_incarnation_id, message_id, revision }
+    }
 }
 
 /// `MessageEvent`
@@ -1875,6 +2386,14 @@ pub struct MessageEvent {
     pub actor: EventActor,
 }
 
+impl MessageEvent {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(cursor: i64, event_id: String, event_type: String, revision: i64, detail: Map<String, Value>, occurred_at: String, actor: EventActor) -> Self {
+        MessageEvent { cursor, event_id, event_type, revision, detail, occurred_at, actor }
+    }
+}
+
 /// `MessageStates`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1897,6 +2416,14 @@ pub struct MessageStates {
     /// `deliveryFailureReason`
     #[serde(rename = "deliveryFailureReason", default, skip_serializing_if = "Option::is_none")]
     pub delivery_failure_reason: Option<String>,
+}
+
+impl MessageStates {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(revision: i64, delivery: MessageStatesDelivery, decision: MessageStatesDecision, outcome: MessageStatesOutcome) -> Self {
+        MessageStates { revision, delivery, decision, outcome, decision_reason_code: None, delivery_failure_reason: None }
+    }
 }
 
 /// `MessageStatesDecision`
@@ -1995,6 +2522,14 @@ pub struct MessagesFailDelivery {
     pub idempotency_key: Option<String>,
 }
 
+impl MessagesFailDelivery {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(sender_incarnation_id: String, message_id: String, expected_revision: i64, failure_reason: String) -> Self {
+        MessagesFailDelivery { sender_incarnation_id, message_id, expected_revision, failure_reason, idempotency_key: None }
+    }
+}
+
 /// The message as it stands now.
 pub type MessagesFailDeliveryResult = MessageStates;
 
@@ -2013,6 +2548,14 @@ pub struct MessagesForward {
     pub idempotency_key: Option<String>,
 }
 
+impl MessagesForward {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(envelope: Envelope, original: MessagesForwardOriginal) -> Self {
+        MessagesForward { envelope, original, idempotency_key: None }
+    }
+}
+
 /// `MessagesForwardOriginal`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -2023,6 +2566,14 @@ pub struct MessagesForwardOriginal {
     /// `messageId`
     #[serde(rename = "messageId")]
     pub message_id: String,
+}
+
+impl MessagesForwardOriginal {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(sender_incarnation_id: String, message_id: String) -> Self {
+        MessagesForwardOriginal { sender_incarnation_id, message_id }
+    }
 }
 
 /// The message as queued. That it is queued says nothing about what its receiver decides.
@@ -2038,6 +2589,14 @@ pub struct MessagesGetDisposition {
     /// `messageId`
     #[serde(rename = "messageId")]
     pub message_id: String,
+}
+
+impl MessagesGetDisposition {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(sender_incarnation_id: String, message_id: String) -> Self {
+        MessagesGetDisposition { sender_incarnation_id, message_id }
+    }
 }
 
 /// The three states of the message.
@@ -2062,6 +2621,14 @@ pub struct MessagesRecordDelivery {
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
+}
+
+impl MessagesRecordDelivery {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(sender_incarnation_id: String, message_id: String, delivery: MessagesRecordDeliveryDelivery, expected_revision: i64) -> Self {
+        MessagesRecordDelivery { sender_incarnation_id, message_id, delivery, expected_revision, idempotency_key: None }
+    }
 }
 
 /// `MessagesRecordDeliveryDelivery`
@@ -2102,6 +2669,14 @@ pub struct MessagesRecordInterruptionResult {
     pub idempotency_key: Option<String>,
 }
 
+impl MessagesRecordInterruptionResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(sender_incarnation_id: String, message_id: String, result: InterruptionResult, expected_revision: i64) -> Self {
+        MessagesRecordInterruptionResult { sender_incarnation_id, message_id, result, expected_revision, idempotency_key: None }
+    }
+}
+
 /// The three states of the message, and what the interrupt came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -2112,6 +2687,14 @@ pub struct MessagesRecordInterruptionResultResult {
     /// `interruption`
     #[serde(rename = "interruption")]
     pub interruption: MessagesRecordInterruptionResultResultInterruption,
+}
+
+impl MessagesRecordInterruptionResultResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(disposition: MessageStates, interruption: MessagesRecordInterruptionResultResultInterruption) -> Self {
+        MessagesRecordInterruptionResultResult { disposition, interruption }
+    }
 }
 
 /// `MessagesRecordInterruptionResultResultInterruption`
@@ -2127,6 +2710,14 @@ pub struct MessagesRecordInterruptionResultResultInterruption {
     /// `resultDigest`
     #[serde(rename = "resultDigest")]
     pub result_digest: String,
+}
+
+impl MessagesRecordInterruptionResultResultInterruption {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(state: MessagesRecordInterruptionResultResultInterruptionState, source: MessagesRecordInterruptionResultResultInterruptionSource, result_digest: String) -> Self {
+        MessagesRecordInterruptionResultResultInterruption { state, source, result_digest }
+    }
 }
 
 /// `MessagesRecordInterruptionResultResultInterruptionSource`
@@ -2178,6 +2769,14 @@ pub struct MessagesRecordOutcome {
     pub idempotency_key: Option<String>,
 }
 
+impl MessagesRecordOutcome {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(sender_incarnation_id: String, message_id: String, outcome: MessagesRecordOutcomeOutcome, evidence_refs: Vec<String>, expected_revision: i64) -> Self {
+        MessagesRecordOutcome { sender_incarnation_id, message_id, outcome, evidence_refs, verification_attestations: None, expected_revision, idempotency_key: None }
+    }
+}
+
 /// `MessagesRecordOutcomeOutcome`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum MessagesRecordOutcomeOutcome {
@@ -2225,6 +2824,14 @@ pub struct MessagesRespond {
     pub idempotency_key: Option<String>,
 }
 
+impl MessagesRespond {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(sender_incarnation_id: String, message_id: String, decision: MessagesRespondDecision, expected_revision: i64) -> Self {
+        MessagesRespond { sender_incarnation_id, message_id, decision, reason_code: None, detail: None, not_before: None, expected_revision, idempotency_key: None }
+    }
+}
+
 /// `MessagesRespondDecision`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum MessagesRespondDecision {
@@ -2266,6 +2873,14 @@ pub struct MessagesSend {
     pub idempotency_key: Option<String>,
 }
 
+impl MessagesSend {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(envelope: Envelope) -> Self {
+        MessagesSend { envelope, idempotency_key: None }
+    }
+}
+
 /// Sends messages in one commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -2278,6 +2893,14 @@ pub struct MessagesSendBatch {
     pub idempotency_key: Option<String>,
 }
 
+impl MessagesSendBatch {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(envelopes: Vec<Envelope>) -> Self {
+        MessagesSendBatch { envelopes, idempotency_key: None }
+    }
+}
+
 /// What each message came to, in order: queued as by messages.send, or an error. That a message is queued says nothing about what its receiver decides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -2285,6 +2908,14 @@ pub struct MessagesSendBatchResult {
     /// `results`
     #[serde(rename = "results")]
     pub results: Vec<MessagesSendBatchResultResultsItem>,
+}
+
+impl MessagesSendBatchResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(results: Vec<MessagesSendBatchResultResultsItem>) -> Self {
+        MessagesSendBatchResult { results }
+    }
 }
 
 /// `MessagesSendBatchResultResultsItem`
@@ -2305,6 +2936,14 @@ pub struct MessagesSendBatchResultResultsItem {
     pub error: Option<MessagesSendBatchResultResultsItemError>,
 }
 
+impl MessagesSendBatchResultResultsItem {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new() -> Self {
+        MessagesSendBatchResultResultsItem { replay: None, envelope_digest: None, disposition: None, error: None }
+    }
+}
+
 /// `MessagesSendBatchResultResultsItemError`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -2318,6 +2957,14 @@ pub struct MessagesSendBatchResultResultsItemError {
     /// `data`
     #[serde(rename = "data")]
     pub data: MessagesSendBatchResultResultsItemErrorData,
+}
+
+impl MessagesSendBatchResultResultsItemError {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(code: i64, message: String, data: MessagesSendBatchResultResultsItemErrorData) -> Self {
+        MessagesSendBatchResultResultsItemError { code, message, data }
+    }
 }
 
 /// `MessagesSendBatchResultResultsItemErrorData`
@@ -2341,6 +2988,14 @@ pub struct MessagesSendBatchResultResultsItemErrorData {
     pub detail: String,
 }
 
+impl MessagesSendBatchResultResultsItemErrorData {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(threadmesh_code: String, retryable: bool, code: String, pointer: String, detail: String) -> Self {
+        MessagesSendBatchResultResultsItemErrorData { threadmesh_code, retryable, code, pointer, detail }
+    }
+}
+
 /// The message as queued. That it is queued says nothing about what its receiver decides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -2356,6 +3011,14 @@ pub struct MessagesSendResult {
     pub disposition: MessageStates,
 }
 
+impl MessagesSendResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(replay: bool, envelope_digest: String, disposition: MessageStates) -> Self {
+        MessagesSendResult { replay, envelope_digest, disposition }
+    }
+}
+
 /// `ProfileRef`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -2366,6 +3029,14 @@ pub struct ProfileRef {
     /// `session`
     #[serde(rename = "session", default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+}
+
+impl ProfileRef {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(kind: String) -> Self {
+        ProfileRef { kind, session: None }
+    }
 }
 
 /// `Queued`
@@ -2381,6 +3052,14 @@ pub struct Queued {
     /// `disposition`
     #[serde(rename = "disposition")]
     pub disposition: MessageStates,
+}
+
+impl Queued {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(replay: bool, envelope_digest: String, disposition: MessageStates) -> Self {
+        Queued { replay, envelope_digest, disposition }
+    }
 }
 
 /// `ReasonCode`
@@ -2451,6 +3130,14 @@ pub struct Receipt {
     pub evidence_refs: Option<Vec<String>>,
 }
 
+impl Receipt {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(adapter_operation_id: String, accepted_at: String) -> Self {
+        Receipt { adapter_operation_id, accepted_at, evidence_refs: None }
+    }
+}
+
 /// `Reconciliation`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -2464,6 +3151,14 @@ pub struct Reconciliation {
     /// `receipt`
     #[serde(rename = "receipt", default, skip_serializing_if = "Option::is_none")]
     pub receipt: Option<Receipt>,
+}
+
+impl Reconciliation {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(resolution: ReconciliationResolution) -> Self {
+        Reconciliation { resolution, evidence_refs: None, receipt: None }
+    }
 }
 
 /// `ReconciliationResolution`
@@ -2518,6 +3213,14 @@ pub struct RelationshipsGrant {
     pub idempotency_key: Option<String>,
 }
 
+impl RelationshipsGrant {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(grant: GrantDraft, decision: RelationshipsGrantDecision) -> Self {
+        RelationshipsGrant { grant, decision, idempotency_key: None }
+    }
+}
+
 /// `RelationshipsGrantDecision`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -2528,6 +3231,14 @@ pub struct RelationshipsGrantDecision {
     /// `proposalId`
     #[serde(rename = "proposalId", default, skip_serializing_if = "Option::is_none")]
     pub proposal_id: Option<String>,
+}
+
+impl RelationshipsGrantDecision {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(decision_id: String) -> Self {
+        RelationshipsGrantDecision { decision_id, proposal_id: None }
+    }
 }
 
 /// The grant in force.
@@ -2546,6 +3257,14 @@ pub struct RelationshipsRevoke {
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
+}
+
+impl RelationshipsRevoke {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(grant_id: String, expected_grant_version: i64) -> Self {
+        RelationshipsRevoke { grant_id, expected_grant_version, idempotency_key: None }
+    }
 }
 
 /// The grant as revoked, and how many messages it took with it; `remaining` says that more follow.
@@ -2572,6 +3291,14 @@ pub struct RelationshipsRevokeResult {
     pub replay: bool,
 }
 
+impl RelationshipsRevokeResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(grant_id: String, grant_version: i64, revoked_at: String, invalidated_messages: i64, remaining: bool, replay: bool) -> Self {
+        RelationshipsRevokeResult { grant_id, grant_version, revoked_at, invalidated_messages, remaining, replay }
+    }
+}
+
 /// `Resolved`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -2590,6 +3317,14 @@ pub struct Resolved {
     pub contradiction: Option<bool>,
 }
 
+impl Resolved {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(replay: bool, submission: SubmissionView, disposition: MessageStates) -> Self {
+        Resolved { replay, submission, disposition, contradiction: None }
+    }
+}
+
 /// `Runtime`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -2603,6 +3338,14 @@ pub struct Runtime {
     /// `checkpoint`
     #[serde(rename = "checkpoint", default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
+}
+
+impl Runtime {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new() -> Self {
+        Runtime { run_id: None, objective_version: None, checkpoint: None }
+    }
 }
 
 /// `SpecVersion`
@@ -2668,6 +3411,15 @@ pub struct SubmissionView {
     pub reconciliation: Option<SubmissionViewReconciliation>,
 }
 
+impl SubmissionView {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(spec_version: SpecVersion, submission_id: String, message_id: String, sender_incarnation_id: String, receiver: TaskRef, envelope_digest: String, adapter_ref_digest: String, expected_disposition_revision: i64, state: SubmissionViewState, prepared_at: String, updated_at: String) -> Self {
+        SubmissionView { spec_version, submission_id, message_id, sender_incarnation_id, receiver, envelope_digest, adapter_ref_digest, expected_disposition_revision, state, prepared_at, updated_at, adapter_idempotency_key: None, adapter_idempotency_key_digest: None, attempt_started_at: None, receipt: None, reconciliation: None }
+    }
+}
+
 /// `SubmissionViewReconciliation`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -2684,6 +3436,14 @@ pub struct SubmissionViewReconciliation {
     /// `evidenceRefs`
     #[serde(rename = "evidenceRefs", default, skip_serializing_if = "Option::is_none")]
     pub evidence_refs: Option<Vec<String>>,
+}
+
+impl SubmissionViewReconciliation {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(resolution: SubmissionViewReconciliationResolution, reconciled_at: String, reconciled_by: ActorRef) -> Self {
+        SubmissionViewReconciliation { resolution, reconciled_at, reconciled_by, evidence_refs: None }
+    }
 }
 
 /// `SubmissionViewReconciliationResolution`
@@ -2749,6 +3509,14 @@ pub struct TaskConsent {
     pub do_not_disturb_until: Option<String>,
 }
 
+impl TaskConsent {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(mute: bool) -> Self {
+        TaskConsent { mute, do_not_disturb_until: None }
+    }
+}
+
 /// `TaskEvent`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -2788,6 +3556,14 @@ pub struct TaskEvent {
     pub proposal_id: Option<String>,
 }
 
+impl TaskEvent {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(cursor: i64, event_id: String, event_type: String, revision: i64, detail: Map<String, Value>, occurred_at: String, actor: EventActor) -> Self {
+        TaskEvent { cursor, event_id, event_type, revision, detail, occurred_at, actor, message_id: None, sender_incarnation_id: None, relationship_id: None, proposal_id: None }
+    }
+}
+
 /// `TaskInput`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -2818,6 +3594,14 @@ pub struct TaskInput {
     pub role: Option<String>,
 }
 
+impl TaskInput {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(task_id: String, incarnation_id: String, harness: String) -> Self {
+        TaskInput { task_id, incarnation_id, harness, state: None, adapter_ref: None, runtime: None, agent_id: None, role: None }
+    }
+}
+
 /// `TaskRef`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -2833,6 +3617,14 @@ pub struct TaskRef {
     pub harness: Option<String>,
 }
 
+impl TaskRef {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(task_id: String, incarnation_id: String) -> Self {
+        TaskRef { task_id, incarnation_id, harness: None }
+    }
+}
+
 /// `TaskRuntime`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -2846,6 +3638,14 @@ pub struct TaskRuntime {
     /// `checkpoint`
     #[serde(rename = "checkpoint", default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
+}
+
+impl TaskRuntime {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new() -> Self {
+        TaskRuntime { run_id: None, objective_version: None, checkpoint: None }
+    }
 }
 
 /// `TaskState`
@@ -2919,6 +3719,15 @@ pub struct TaskView {
     pub retired_at: Option<String>,
 }
 
+impl TaskView {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(task_id: String, incarnation_id: String, harness: String, state: TaskState, adapter_ref: Option<ProfileRef>, runtime: TaskRuntime, consent: TaskConsent, revision: i64) -> Self {
+        TaskView { task_id, incarnation_id, harness, state, adapter_ref, runtime, consent, revision, agent_id: None, role: None, retired_at: None }
+    }
+}
+
 /// Binds an adapter to a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -2937,6 +3746,14 @@ pub struct TasksAttach {
     pub idempotency_key: Option<String>,
 }
 
+impl TasksAttach {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(task: TaskRef, adapter_ref: Map<String, Value>, expected_revision: i64) -> Self {
+        TasksAttach { task, adapter_ref, expected_revision, idempotency_key: None }
+    }
+}
+
 /// The task as it stands now.
 pub type TasksAttachResult = TaskView;
 
@@ -2947,6 +3764,14 @@ pub struct TasksGet {
     /// `task`
     #[serde(rename = "task")]
     pub task: TaskRef,
+}
+
+impl TasksGet {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(task: TaskRef) -> Self {
+        TasksGet { task }
+    }
 }
 
 /// The task as it stands now.
@@ -2962,6 +3787,14 @@ pub struct TasksRegister {
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
+}
+
+impl TasksRegister {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(task: TaskInput) -> Self {
+        TasksRegister { task, idempotency_key: None }
+    }
 }
 
 /// The task as it stands now; `replay` says that it was registered before.
@@ -3006,6 +3839,15 @@ pub struct TasksRegisterResult {
     pub retired_at: Option<String>,
 }
 
+impl TasksRegisterResult {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(replay: bool, task_id: String, incarnation_id: String, harness: String, state: TaskState, adapter_ref: Option<ProfileRef>, runtime: TaskRuntime, consent: TaskConsent, revision: i64) -> Self {
+        TasksRegisterResult { replay, task_id, incarnation_id, harness, state, adapter_ref, runtime, consent, revision, agent_id: None, role: None, retired_at: None }
+    }
+}
+
 /// Retires an incarnation and registers the next.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -3024,6 +3866,14 @@ pub struct TasksRotateIncarnation {
     pub idempotency_key: Option<String>,
 }
 
+impl TasksRotateIncarnation {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(previous: TaskRef, next: TaskInput, expected_revision: i64) -> Self {
+        TasksRotateIncarnation { previous, next, expected_revision, idempotency_key: None }
+    }
+}
+
 /// The incarnation that ended and the one that began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -3034,6 +3884,14 @@ pub struct TasksRotateIncarnationResult {
     /// `current`
     #[serde(rename = "current")]
     pub current: TaskView,
+}
+
+impl TasksRotateIncarnationResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(previous: TasksRotateIncarnationResultPrevious, current: TaskView) -> Self {
+        TasksRotateIncarnationResult { previous, current }
+    }
 }
 
 /// `TasksRotateIncarnationResultPrevious`
@@ -3054,6 +3912,14 @@ pub struct TasksRotateIncarnationResultPrevious {
     pub retired_at: String,
 }
 
+impl TasksRotateIncarnationResultPrevious {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(task_id: String, incarnation_id: String, revision: i64, retired_at: String) -> Self {
+        TasksRotateIncarnationResultPrevious { task_id, incarnation_id, revision, retired_at }
+    }
+}
+
 /// Says what a task takes: nothing while it is muted, nothing urgent before a time. What is absent stays; null ends the quiet time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -3072,6 +3938,14 @@ pub struct TasksSetConsent {
     pub idempotency_key: Option<String>,
 }
 
+impl TasksSetConsent {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(task: TaskRef, consent: TasksSetConsentConsent, expected_revision: i64) -> Self {
+        TasksSetConsent { task, consent, expected_revision, idempotency_key: None }
+    }
+}
+
 /// `TasksSetConsentConsent`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -3082,6 +3956,14 @@ pub struct TasksSetConsentConsent {
     /// `doNotDisturbUntil`
     #[serde(rename = "doNotDisturbUntil", default, skip_serializing_if = "Option::is_none")]
     pub do_not_disturb_until: Option<Option<String>>,
+}
+
+impl TasksSetConsentConsent {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new() -> Self {
+        TasksSetConsentConsent { mute: None, do_not_disturb_until: None }
+    }
 }
 
 /// The task as it stands now.
@@ -3105,6 +3987,14 @@ pub struct TasksUpdateRuntime {
     pub idempotency_key: Option<String>,
 }
 
+impl TasksUpdateRuntime {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(task: TaskRef, runtime: Runtime, expected_revision: i64) -> Self {
+        TasksUpdateRuntime { task, runtime, expected_revision, idempotency_key: None }
+    }
+}
+
 /// The task as it stands now.
 pub type TasksUpdateRuntimeResult = TaskView;
 
@@ -3126,6 +4016,14 @@ pub struct TasksWait {
     pub timeout_ms: Option<i64>,
 }
 
+impl TasksWait {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(task: TaskRef) -> Self {
+        TasksWait { task, after_cursor: None, limit: None, timeout_ms: None }
+    }
+}
+
 /// Events after the cursor, in order; none where the time was over first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -3139,6 +4037,14 @@ pub struct TasksWaitResult {
     /// `timedOut`
     #[serde(rename = "timedOut")]
     pub timed_out: bool,
+}
+
+impl TasksWaitResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(events: Vec<TaskEvent>, next_cursor: i64, timed_out: bool) -> Self {
+        TasksWaitResult { events, next_cursor, timed_out }
+    }
 }
 
 /// A signed statement of a verifier about one claim.
@@ -3177,6 +4083,15 @@ pub struct VerificationAttestation {
     pub proof: VerificationAttestationProof,
 }
 
+impl VerificationAttestation {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(spec_version: SpecVersion, attestation_id: String, verifier: VerificationAttestationVerifier, subject: VerificationAttestationSubject, method: VerificationAttestationMethod, evidence_digest: String, verified_at: String, trust_policy: VerificationAttestationTrustPolicy, signed_payload_digest: String, proof: VerificationAttestationProof) -> Self {
+        VerificationAttestation { spec_version, attestation_id, verifier, subject, method, evidence_digest, verified_at, trust_policy, signed_payload_digest, proof }
+    }
+}
+
 /// `VerificationAttestationMethod`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum VerificationAttestationMethod {
@@ -3209,6 +4124,14 @@ pub struct VerificationAttestationProof {
     pub signature: String,
 }
 
+impl VerificationAttestationProof {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(algorithm: VerificationAttestationProofAlgorithm, key_id: String, signature: String) -> Self {
+        VerificationAttestationProof { algorithm, key_id, signature }
+    }
+}
+
 /// `VerificationAttestationProofAlgorithm`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum VerificationAttestationProofAlgorithm {
@@ -3239,6 +4162,14 @@ pub struct VerificationAttestationSubject {
     /// `claimDigest`
     #[serde(rename = "claimDigest")]
     pub claim_digest: String,
+}
+
+impl VerificationAttestationSubject {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(message_id: String, sender_incarnation_id: String, receiver: TaskRef, claim_type: VerificationAttestationSubjectClaimType, claim_digest: String) -> Self {
+        VerificationAttestationSubject { message_id, sender_incarnation_id, receiver, claim_type, claim_digest }
+    }
 }
 
 /// `VerificationAttestationSubjectClaimType`
@@ -3276,6 +4207,14 @@ pub struct VerificationAttestationTrustPolicy {
     pub decided_at: String,
 }
 
+impl VerificationAttestationTrustPolicy {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(policy_id: String, decision_id: String, decision: VerificationAttestationTrustPolicyDecision, decided_at: String) -> Self {
+        VerificationAttestationTrustPolicy { policy_id, decision_id, decision, decided_at }
+    }
+}
+
 /// `VerificationAttestationTrustPolicyDecision`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum VerificationAttestationTrustPolicyDecision {
@@ -3303,6 +4242,14 @@ pub struct VerificationAttestationVerifier {
     /// `trustDomain`
     #[serde(rename = "trustDomain")]
     pub trust_domain: String,
+}
+
+impl VerificationAttestationVerifier {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(actor_type: VerificationAttestationVerifierActorType, actor_id: String, authentication_id: String, trust_domain: String) -> Self {
+        VerificationAttestationVerifier { actor_type, actor_id, authentication_id, trust_domain }
+    }
 }
 
 /// `VerificationAttestationVerifierActorType`

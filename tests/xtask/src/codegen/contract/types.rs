@@ -131,6 +131,7 @@ impl Types {
         let mut text = format!("/// {}\n", doc(schema, name));
         text += "#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]\n#[serde(deny_unknown_fields)]\n";
         writeln!(text, "pub struct {name} {{")?;
+        let mut fields: Vec<Field> = Vec::new();
         for (member, property) in schema.get("properties").map(Json::members).unwrap_or_default() {
             let own = format!("{name}{}", pascal(member));
             let kind = self.named(file, property, &own, false)?;
@@ -151,8 +152,10 @@ impl Types {
                 }
             };
             writeln!(text, "    #[serde(rename = {member:?}{head})]\n    pub {}: {kind},", snake(member))?;
+            fields.push((snake(member), kind, needed));
         }
         text += "}\n";
+        text += &constructor(name, &fields);
         self.add(name, text)
     }
 
@@ -161,6 +164,23 @@ impl Types {
         ensure!(*known == text, "{name} is the name of two types");
         Ok(name.to_owned())
     }
+}
+
+/// A member: its name, its type, and whether it must be there.
+type Field = (String, String, bool);
+
+/// `new`, which goes on compiling when there are more members that may be absent.
+fn constructor(name: &str, fields: &[Field]) -> String {
+    let needed = || fields.iter().filter(|(_, _, needed)| *needed);
+    let arguments: Vec<String> = needed().map(|(name, kind, _)| format!("{name}: {kind}")).collect();
+    let many = if arguments.len() > 7 { "    #[allow(clippy::too_many_arguments)]\n" } else { "" };
+    let members = fields.iter().map(|(name, _, needed)| if *needed { name.clone() } else { format!("{name}: None") });
+    format!(
+        "\nimpl {name} {{\n    /// With the members that must be there, and no others.\n{many}    #[must_use]\n    \
+         pub fn new({}) -> Self {{\n        {name} {{ {} }}\n    }}\n}}\n",
+        arguments.join(", "),
+        members.collect::<Vec<_>>().join(", ")
+    )
 }
 
 fn doc(schema: &Json, name: &str) -> String {

@@ -1,0 +1,40 @@
+//! MCP: the operations that an agent in the middle of its work needs, as tools of the harness that it runs in.
+//! spec/mcp.md describes the tools.
+//!
+//! Who is calling is what the transport authenticated: a token that the bridge was started with, or the credential of an
+//! HTTP request. No argument says it. A bridge speaks to a running server and never opens a database. What peers wrote
+//! reaches a model through `read` alone, as the core renders it.
+
+mod backend;
+mod fault;
+mod handler;
+mod http;
+mod mailbox;
+pub mod schema;
+mod sending;
+mod session;
+mod tools;
+mod watching;
+
+pub use backend::{Backend, InProcess};
+pub use http::{Endpoint, endpoint};
+
+use handler::{Handler, Identity};
+use rmcp::ServiceExt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Serves one client over standard input and output until its input ends. Errors: there is no runtime to be had, or the
+/// client speaks no MCP.
+pub fn serve_stdio(backend: Arc<dyn Backend>) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let served = runtime.block_on(async {
+        let handler = Handler::new(Identity::Fixed(backend));
+        let running = handler.serve(rmcp::transport::stdio()).await.map_err(io::Error::other)?;
+        running.waiting().await.map(drop).map_err(io::Error::other)
+    });
+    // A call that waits for the server holds a thread; nobody is left to hear its answer.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    served
+}

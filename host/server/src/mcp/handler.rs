@@ -1,0 +1,209 @@
+//! The tools as an MCP server: lists them, checks arguments, and runs each call on a thread that may block.
+
+use super::backend::{Backend, InProcess};
+use super::fault::ToolFault;
+use super::session::{Session, ToolCall};
+use super::tools::{self, Described, INSTRUCTIONS, TOOLS, WAIT_MS_MAX};
+use super::{mailbox, schema, sending, watching};
+use crate::http::Caller;
+use crate::http::pool::{Kind, Place, Pool};
+use crate::service::Service;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
+    PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use threadmesh_runtime::host::Cancel;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// Calls at once of a session that has a process of its own.
+const CALLS_MAX: usize = 8;
+/// How long one part of a wait is: after each, progress is told.
+const PART_MS: u64 = 5_000;
+
+/// Who is calling.
+pub enum Identity {
+    /// The principal that the program was started with.
+    Fixed(Arc<dyn Backend>),
+    /// Whom each HTTP request proves. All sessions share the places.
+    OfRequest(Arc<dyn Service>, Arc<Pool>),
+}
+
+/// A place among the calls at once; free again when it is dropped.
+#[allow(dead_code, reason = "held, never looked at")]
+enum Held<'h> {
+    Session(SemaphorePermit<'h>),
+    Server(Place),
+}
+
+/// One session of one client.
+pub struct Handler {
+    identity: Identity,
+    session: Arc<Session>,
+    places: Semaphore,
+}
+
+impl Handler {
+    /// For a new session.
+    pub fn new(identity: Identity) -> Self {
+        Handler { identity, session: Arc::new(Session::new()), places: Semaphore::new(CALLS_MAX) }
+    }
+
+    /// What the call runs on, as whom, and its place among the calls at once.
+    fn enter(
+        &self,
+        tool: &Described,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(Arc<dyn Backend>, Held<'_>), ToolFault> {
+        let full = || ToolFault { retryable: true, ..ToolFault::new("backpressure", "too many calls are under way") };
+        match &self.identity {
+            Identity::Fixed(backend) => {
+                let place = self.places.try_acquire().map_err(|_| full())?;
+                Ok((Arc::clone(backend), Held::Session(place)))
+            }
+            Identity::OfRequest(service, pool) => {
+                let parts = context.extensions.get::<axum::http::request::Parts>();
+                let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
+                let caller = caller.ok_or_else(|| ToolFault::new("authentication-required", "nobody is calling"))?;
+                let kind = if tool.name == "wait" { Kind::Wait } else { Kind::Call };
+                let place = pool.enter(kind, caller).map_err(|_| full())?;
+                let backend = InProcess::new(Arc::clone(service), caller.entry().clone());
+                Ok((Arc::new(backend), Held::Server(place)))
+            }
+        }
+    }
+
+    async fn run(
+        &self,
+        tool: &'static Described,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Value, ToolFault> {
+        let arguments = Value::Object(request.arguments.unwrap_or_default());
+        schema::check(&tool.input, &arguments).map_err(|(place, what)| {
+            let place = if place.is_empty() { "the arguments" } else { place.as_str() };
+            ToolFault::new("arguments-invalid", format!("{place}: {what}"))
+        })?;
+        let (backend, _place) = self.enter(tool, context)?;
+        let call = Arc::new(ToolCall {
+            session: Arc::clone(&self.session),
+            backend,
+            id: request_id(context),
+            tool: tool.name,
+            arguments,
+            cancel: Cancel::default(),
+        });
+        let work = async {
+            match tool.name {
+                "wait" => wait(&call, context).await,
+                _ => blocking(&call, one).await,
+            }
+        };
+        tokio::select! {
+            done = work => done,
+            () = context.ct.cancelled() => {
+                call.cancel.cancel();
+                Err(ToolFault { retryable: true, ..ToolFault::new("wait-cancelled", "the call was cancelled") })
+            }
+        }
+    }
+}
+
+/// The id of the request, told apart by its type: 1 and "1" are two.
+fn request_id(context: &RequestContext<RoleServer>) -> String {
+    serde_json::to_string(&context.id).unwrap_or_default()
+}
+
+/// A tool that does not wait.
+fn one(call: &ToolCall) -> Result<Value, ToolFault> {
+    match call.tool {
+        "inbox" => mailbox::inbox(call),
+        "ack" => mailbox::ack(call),
+        "reply" => sending::reply(call),
+        "send" => sending::send(call),
+        "status" => watching::status(call),
+        other => Err(ToolFault::new("arguments-invalid", format!("there is no tool {other}"))),
+    }
+}
+
+async fn blocking(
+    call: &Arc<ToolCall>,
+    run: impl FnOnce(&ToolCall) -> Result<Value, ToolFault> + Send + 'static,
+) -> Result<Value, ToolFault> {
+    let call = Arc::clone(call);
+    let done = tokio::task::spawn_blocking(move || run(&call)).await;
+    done.unwrap_or_else(|_| Err(ToolFault::new("core-trap", "the call was lost")))
+}
+
+/// Waits in parts, and tells of progress between them where the client asked for it.
+async fn wait(call: &Arc<ToolCall>, context: &RequestContext<RoleServer>) -> Result<Value, ToolFault> {
+    let total = call.number("timeoutMs").unwrap_or(WAIT_MS_MAX).clamp(0, WAIT_MS_MAX);
+    let total = Duration::from_millis(u64::try_from(total).unwrap_or(0));
+    let (token, start) = (context.meta.get_progress_token(), Instant::now());
+    loop {
+        let left = total.saturating_sub(start.elapsed());
+        let part = left.min(Duration::from_millis(PART_MS));
+        let part_ms = i64::try_from(part.as_millis()).unwrap_or(0);
+        let page = blocking(call, move |call| watching::part(call, part_ms)).await?;
+        if page["timedOut"] != true || start.elapsed() >= total {
+            return Ok(page);
+        }
+        if let Some(token) = &token {
+            let told = ProgressNotificationParam::new(token.clone(), start.elapsed().as_secs_f64())
+                .with_total(total.as_secs_f64())
+                .with_message("nothing has happened yet");
+            // A client that has gone does not hear it; its call ends by itself.
+            let _ = context.peer.notify_progress(told).await;
+        }
+    }
+}
+
+/// A result for programs, and as text for models: of a message that is read, the text is its rendering.
+fn told(tool: &Described, done: Result<Value, ToolFault>) -> CallToolResult {
+    match done {
+        Ok(value) => {
+            let text = match value["rendering"]["text"].as_str() {
+                Some(text) if tool.name == "read" => text.to_owned(),
+                _ => value.to_string(),
+            };
+            let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+            result.structured_content = Some(value);
+            result
+        }
+        // The schema of the result is for results: an error is told as text.
+        Err(fault) => CallToolResult::error(vec![ContentBlock::text(fault.to_json().to_string())]),
+    }
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
+        info.server_info = Implementation::new("threadmesh", env!("CARGO_PKG_VERSION"));
+        info.with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(TOOLS.iter().map(Described::listed).collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(tool) = tools::find(&request.name) else {
+            let known: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
+            return Err(ErrorData::invalid_params("there is no such tool", Some(json!({"tools": known}))));
+        };
+        let done = self.run(tool, request, &context).await;
+        Ok(told(tool, done).into())
+    }
+}

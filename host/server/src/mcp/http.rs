@@ -1,0 +1,112 @@
+//! `/mcp`: MCP over streamable HTTP, behind the same names and the same credentials as everything else over HTTP.
+//!
+//! Every request proves who is calling. A session id is no credential: a session belongs to the credential that began it,
+//! and for anybody else there is no such session.
+
+use super::handler::{Handler, Identity};
+use crate::http::pool::Pool;
+use crate::http::{Caller, HttpLimits};
+use crate::service::Service;
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The header field that names a session.
+const SESSION: &str = "mcp-session-id";
+/// Sessions at once.
+const SESSIONS_MAX: usize = 256;
+/// How long a session may be silent.
+const SILENCE: Duration = Duration::from_secs(3600);
+/// The longest message: `document_bytes_max` of spec/limits.md.
+const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// The endpoint, and how to end it.
+pub struct Endpoint {
+    /// Answers at `/mcp`; handlers need the extension [`Caller`].
+    pub router: Router,
+    /// Ends all sessions and streams.
+    pub end: Box<dyn Fn() + Send + Sync>,
+}
+
+/// Who began which session.
+struct Owners {
+    sessions: Arc<LocalSessionManager>,
+    by_session: Mutex<HashMap<String, String>>,
+}
+
+/// The tools of `service` at `/mcp`.
+pub fn endpoint(service: Arc<dyn Service>) -> Endpoint {
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.keep_alive = Some(SILENCE);
+    let sessions = Arc::new(sessions);
+    // Names and origins are checked before a request comes here.
+    let config = StreamableHttpServerConfig::default()
+        .disable_allowed_hosts()
+        .disable_allowed_origins()
+        .with_max_request_body_bytes(BODY_BYTES_MAX);
+    let ending = config.cancellation_token.clone();
+    let pool = Arc::new(Pool::new(&HttpLimits::default()));
+    let make = move || Ok(Handler::new(Identity::OfRequest(Arc::clone(&service), Arc::clone(&pool))));
+    let served = StreamableHttpService::new(make, Arc::clone(&sessions), config);
+    let owners = Arc::new(Owners { sessions, by_session: Mutex::default() });
+    let router = Router::new().route_service("/mcp", served).layer(from_fn_with_state(owners, guard));
+    Endpoint { router, end: Box::new(move || ending.cancel()) }
+}
+
+async fn guard(State(owners): State<Arc<Owners>>, request: Request, next: Next) -> Response {
+    let Some(caller) = request.extensions().get::<Caller>().cloned() else {
+        return StatusCode::UNAUTHORIZED.into_response();
+    };
+    let credential = caller.entry().authentication_id.clone();
+    let session = request.headers().get(SESSION).map(|value| value.to_str().unwrap_or_default().to_owned());
+    let ends = *request.method() == Method::DELETE;
+    match &session {
+        Some(session) if !owners.owns(session, &credential) => return unknown(),
+        None if !owners.room().await => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        _ => {}
+    }
+    let response = next.run(request).await;
+    match (session, response.headers().get(SESSION).and_then(|value| value.to_str().ok())) {
+        (None, Some(begun)) => owners.begin(begun.to_owned(), credential),
+        (Some(session), _) if ends && response.status().is_success() => owners.forget(&session),
+        _ => {}
+    }
+    response
+}
+
+/// The answer for a session that is not there, or is somebody else's.
+fn unknown() -> Response {
+    (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response()
+}
+
+impl Owners {
+    fn owns(&self, session: &str, credential: &str) -> bool {
+        let known = self.by_session.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(session).is_some_and(|owner| owner == credential)
+    }
+
+    /// Whether another session may begin; those that have ended are forgotten first.
+    async fn room(&self) -> bool {
+        let live: Vec<String> = self.sessions.sessions.read().await.keys().map(ToString::to_string).collect();
+        let mut known = self.by_session.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() > live.len() {
+            known.retain(|session, _| live.contains(session));
+        }
+        live.len() < SESSIONS_MAX
+    }
+
+    fn begin(&self, session: String, credential: String) {
+        self.by_session.lock().unwrap_or_else(PoisonError::into_inner).insert(session, credential);
+    }
+
+    fn forget(&self, session: &str) {
+        self.by_session.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
+    }
+}

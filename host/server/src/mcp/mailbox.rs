@@ -1,0 +1,83 @@
+//! `inbox`, `ack`.
+
+use super::fault::ToolFault;
+use super::session::ToolCall;
+use serde_json::{Value, json};
+use threadmesh_runtime::client::types::{
+    MailboxAck, MailboxClaim, MailboxListPending, MailboxListPendingResultItemsItem, MessageStates,
+    MessagesGetDisposition,
+};
+
+/// Undecided messages, without what their senders wrote.
+pub fn inbox(call: &ToolCall) -> Result<Value, ToolFault> {
+    let mut params = MailboxListPending::new(call.own_task()?);
+    params.after_cursor = call.number("after");
+    params.limit = Some(call.number("limit").unwrap_or(20));
+    let page = call.client().mailbox_list_pending(&params).send()?;
+    let note = match page.items.is_empty() {
+        true => "Nothing is undecided. wait tells when something arrives.",
+        false => "Decide each with ack; read gives the text of what you accepted.",
+    };
+    let items: Vec<Value> = page.items.iter().map(metadata).collect();
+    Ok(json!({"items": items, "nextCursor": page.next_cursor, "note": note}))
+}
+
+fn metadata(item: &MailboxListPendingResultItemsItem) -> Value {
+    let envelope = &item.envelope;
+    json!({
+        "cursor": item.cursor,
+        "messageId": envelope.message_id,
+        "senderTaskId": envelope.sender.task_id,
+        "senderIncarnationId": envelope.sender.incarnation_id,
+        "senderKind": envelope.sender.actor_type,
+        "relationshipId": envelope.relationship_id,
+        "intent": envelope.intent,
+        "messageType": envelope.message_type,
+        "deliveryMode": envelope.delivery.requested_mode,
+        "contentCharacters": envelope.content.chars().count(),
+        "evidenceCount": envelope.evidence_refs.as_ref().map_or(0, Vec::len),
+        "createdAt": envelope.created_at,
+        "expiresAt": envelope.expires_at,
+        "disposition": item.disposition,
+        "claimedUntil": item.claim.as_ref().map(|claim| &claim.expires_at),
+        "notBefore": item.not_before,
+    })
+}
+
+/// How the message that the arguments name stands.
+pub fn states(call: &ToolCall, sender: &str) -> Result<MessageStates, ToolFault> {
+    let params = MessagesGetDisposition::new(sender.to_owned(), call.needed("messageId"));
+    Ok(call.client().messages_get_disposition(&params).send()?)
+}
+
+/// Claims the message for this worker, and decides it under the claim.
+pub fn ack(call: &ToolCall) -> Result<Value, ToolFault> {
+    call.own_task()?;
+    let (message, sender) = (call.needed("messageId"), call.needed("senderIncarnationId"));
+    // A repetition finds the claim of the first time: a second claim of a decided message would be refused.
+    let claim = call.once(&call.key("claim"), || {
+        let known = states(call, &sender)?;
+        let params = MailboxClaim {
+            sender_incarnation_id: sender.clone(),
+            message_id: message.clone(),
+            expected_revision: known.revision,
+            idempotency_key: Some(call.key("claim")),
+        };
+        let claim = call.client().mailbox_claim(&params).send()?.value;
+        Ok(json!({"token": claim.claim_token, "revision": claim.expected_revision}))
+    })?;
+    let decision = json!({
+        "senderIncarnationId": sender,
+        "messageId": message,
+        "claimToken": claim["token"],
+        "decision": call.arguments["decision"],
+        "reasonCode": call.arguments["reasonCode"],
+        "notBefore": call.arguments["notBefore"],
+        "expectedRevision": claim["revision"],
+        "idempotencyKey": call.key("ack"),
+    });
+    let decision: MailboxAck =
+        serde_json::from_value(decision).map_err(|error| ToolFault::new("arguments-invalid", error.to_string()))?;
+    let disposition = call.client().mailbox_ack(&decision).send()?.value;
+    Ok(json!({"messageId": message, "senderIncarnationId": sender, "disposition": disposition}))
+}

@@ -1,0 +1,146 @@
+//! One MCP session: its random id, and what it remembers of its own calls.
+//!
+//! A harness that repeats a tool call under the same id must not act twice. Keys and ids are therefore derived from the
+//! session and the call's id, and what a call sent first is kept, so that the repetition is the same to the byte.
+
+use super::backend::{Backend, Via};
+use super::fault::ToolFault;
+use crate::tokens::{Kind, random_id};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use threadmesh_runtime::client::Client;
+use threadmesh_runtime::client::types::TaskRef;
+use threadmesh_runtime::host::Cancel;
+
+/// What is remembered of a session; the oldest is forgotten first.
+const KEPT_MAX: usize = 512;
+
+/// A session.
+pub struct Session {
+    id: String,
+    kept: Mutex<VecDeque<(String, Value)>>,
+}
+
+impl Session {
+    /// A new one.
+    pub fn new() -> Self {
+        Session { id: format!("mcp-{}{}", random_id(), random_id()), kept: Mutex::default() }
+    }
+
+    /// Its random id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What was kept under `name`, if it is still known.
+    fn kept(&self, name: &str) -> Option<Value> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+    }
+
+    fn keep(&self, name: String, value: Value) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|(known, _)| *known != name);
+        if kept.len() >= KEPT_MAX {
+            kept.pop_front();
+        }
+        kept.push_back((name, value));
+    }
+}
+
+/// One call of a tool.
+pub struct ToolCall {
+    /// The session.
+    pub session: Arc<Session>,
+    /// What runs operations.
+    pub backend: Arc<dyn Backend>,
+    /// The id of the request that carried the call.
+    pub id: String,
+    /// The tool's name.
+    pub tool: &'static str,
+    /// The arguments, which have the form of the tool's schema.
+    pub arguments: Value,
+    /// Ends what waits.
+    pub cancel: Cancel,
+}
+
+impl ToolCall {
+    /// The operations.
+    pub fn client(&self) -> Client<Via> {
+        Via::client(Arc::clone(&self.backend), self.cancel.clone())
+    }
+
+    /// An idempotency key for a step of this call: the same for a repetition of it.
+    pub fn key(&self, step: &str) -> String {
+        format!("idem_mcp-{}", self.digest(step))
+    }
+
+    /// The part of an id that this call makes: the same for a repetition of it.
+    pub fn own_id(&self) -> String {
+        format!("mcp-{}", self.digest("id"))
+    }
+
+    fn digest(&self, step: &str) -> String {
+        let text = [self.session.id(), &self.id, self.tool, step].join("\u{0}");
+        let digest = Sha256::digest(text.as_bytes());
+        digest.iter().take(16).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+    }
+
+    /// What this session keeps under `name` for the caller. Two principals share nothing, be the session the same.
+    pub fn kept(&self, name: &str) -> Option<Value> {
+        self.session.kept(&self.scoped(name))
+    }
+
+    /// Keeps `value` under `name`.
+    pub fn keep(&self, name: &str, value: Value) {
+        self.session.keep(self.scoped(name), value);
+    }
+
+    /// What was kept under `name` for these very arguments, or else what `make` makes, which is kept.
+    pub fn once(&self, name: &str, make: impl FnOnce() -> Result<Value, ToolFault>) -> Result<Value, ToolFault> {
+        if let Some(kept) = self.kept(name)
+            && kept["arguments"] == self.arguments
+        {
+            return Ok(kept["made"].clone());
+        }
+        let made = make()?;
+        self.keep(name, serde_json::json!({"arguments": self.arguments, "made": made}));
+        Ok(made)
+    }
+
+    fn scoped(&self, name: &str) -> String {
+        let of = self.backend.principal();
+        let (incarnation, owner) = (of.incarnation.as_deref().unwrap_or(""), of.owner.as_deref().unwrap_or(""));
+        [of.tenant.as_str(), of.id.as_str(), incarnation, owner, name].join("\u{0}")
+    }
+
+    /// The task that is calling; tools are for tasks alone.
+    pub fn own_task(&self) -> Result<TaskRef, ToolFault> {
+        let of = self.backend.principal();
+        match (of.kind, &of.incarnation) {
+            (Kind::Task, Some(incarnation)) => {
+                Ok(TaskRef { task_id: of.id.clone(), incarnation_id: incarnation.clone(), harness: None })
+            }
+            _ => {
+                Err(ToolFault::new("principal-mismatch", "these tools are for tasks, and the token is none of a task"))
+            }
+        }
+    }
+
+    /// A text among the arguments.
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.arguments[name].as_str().map(str::to_owned)
+    }
+
+    /// A text that the schema asks for.
+    pub fn needed(&self, name: &str) -> String {
+        self.text(name).unwrap_or_default()
+    }
+
+    /// A number among the arguments.
+    pub fn number(&self, name: &str) -> Option<i64> {
+        self.arguments[name].as_i64()
+    }
+}

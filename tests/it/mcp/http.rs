@@ -1,0 +1,65 @@
+//! The tools at `/mcp`.
+
+use super::client::{Agent, messages, post, run};
+use super::tools::{life, strict};
+use super::{to_builder, world};
+use crate::program::Asked;
+use serde_json::{Value, json};
+
+const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
+
+fn call(id: u32, tool: &str, arguments: &Value) -> String {
+    let params = json!({"name": tool, "arguments": arguments});
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string()
+}
+
+#[test]
+fn an_agent_works_over_http_as_over_a_pipe() {
+    let world = world();
+    let server = world.rig.serve_http(&[]);
+    run(async {
+        let planner = Agent::http(&server, &world.token("planner")).await;
+        let builder = Agent::http(&server, &world.token("builder")).await;
+        let stranger = Agent::http(&server, &world.token("stranger")).await;
+        life(&planner, &builder).await;
+        strict(&planner, &stranger).await;
+    });
+    assert_eq!(server.server.terminate(), 0);
+}
+
+#[test]
+fn a_session_is_no_credential() {
+    let world = world();
+    let server = world.rig.serve_http(&[]);
+    let (planner, builder) = (world.token("planner"), world.token("builder"));
+    let begun = post(&server.address, &planner, None, HELLO);
+    assert_eq!(begun.status, 200, "{begun:?}");
+    let session = begun.field("mcp-session-id").expect("a session").to_owned();
+    let status = call(1, "status", &json!({}));
+    let own = post(&server.address, &planner, Some(&session), &status);
+    assert!(messages(&own).concat().contains("plan-1"), "{own:?}");
+    let other = post(&server.address, &builder, Some(&session), &status);
+    let none = post(&server.address, &builder, Some("00000000-0000-4000-8000-000000000000"), &status);
+    assert_eq!((other.status, none.status), (404, 404), "{other:?}");
+    assert_eq!((&other.fields, &other.body), (&none.fields, &none.body), "missing and foreign are one answer");
+    let listen = Asked::new("GET", "/mcp").bearer(&builder).field("accept", "text/event-stream");
+    assert_eq!(server.send(&listen.field("mcp-session-id", &session)).status, 404, "nor can others listen");
+    assert_eq!(server.send(&Asked::new("POST", "/mcp").body(HELLO)).status, 401);
+    assert_eq!(post(&server.address, "wrong", None, HELLO).status, 401);
+    assert_eq!(post(&server.address, "wrong", Some(&session), &status).status, 401);
+    let end = Asked::new("DELETE", "/mcp").bearer(&planner).field("mcp-session-id", &session);
+    assert!(server.send(&end).status < 300);
+    assert_eq!(post(&server.address, &planner, Some(&session), &status).status, 404, "it has ended");
+}
+
+#[test]
+fn a_user_is_told_that_the_tools_are_for_tasks() {
+    let world = world();
+    let server = world.rig.serve_http(&[]);
+    run(async {
+        let alice = Agent::http(&server, &world.token("alice")).await;
+        for (tool, arguments) in [("inbox", json!({})), ("send", to_builder("x")), ("wait", json!({"timeoutMs": 0}))] {
+            assert_eq!(alice.code(tool, arguments).await, "principal-mismatch", "{tool}");
+        }
+    });
+}
