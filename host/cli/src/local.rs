@@ -78,6 +78,9 @@ impl Mesh for Local {
         }
         // What the operation left to do belongs to it, and this process ends soon.
         host.settle(PATIENCE);
+        if done.status == Status::Refused {
+            host.record_denials();
+        }
         Ok(match done.status {
             Status::Refused => Err(reply(&done.body)),
             Status::Accepted | Status::Replayed => Ok(done.body),

@@ -10,6 +10,7 @@ mod clock;
 mod commit;
 mod convert;
 mod decider;
+mod denials;
 mod error;
 mod follow;
 mod frames;
@@ -149,6 +150,7 @@ struct Inner {
     group: group::Group<Job, Outcome>,
     hub: wait::Hub,
     follow: follow::Follow,
+    denials: denials::Denials,
     counters: Counting,
 }
 
@@ -203,12 +205,16 @@ impl Host {
             cursor: None,
         };
         self.0.counters.requests.fetch_add(1, Relaxed);
+        self.0.record_due_denials();
         let reply = match self.0.decide(Job { request, finished: finished.to_vec() })? {
             Done::Reply(reply) => reply,
             Done::Wait(waiting, request) => self.0.wait(waiting, request, finished, cancel)?,
         };
         if !reply.calls.is_empty() {
             pause::point("after-commit-before-call");
+        }
+        if let (Some(principal), Some(problem)) = (principal, &reply.problem) {
+            self.0.denials.count(principal, problem.code, self.0.watch.wall_ms());
         }
         Ok(reply)
     }
@@ -267,8 +273,10 @@ impl Host {
         self.0.follow.settle(limit)
     }
 
-    /// Ends all waiting, and drops continuations that have not begun. Calls that come later are still answered.
+    /// Ends all waiting, drops continuations that have not begun, and records what was refused. Calls that come later are
+    /// still answered.
     pub fn close(&self) {
+        self.record_denials();
         self.0.follow.close();
         self.0.hub.cancel_all();
     }

@@ -232,7 +232,7 @@ pub(crate) static MEMBERS: &[Member] = &[
     Member(351, 153, true), Member(352, 154, true), Member(353, 19, true), Member(354, 19, true),
     Member(338, 140, true), Member(355, 157, true), Member(338, 140, true), Member(134, 6, true), Member(41, 1, true),
     Member(356, 14, false), Member(339, 144, false), Member(242, 160, true), Member(325, 5, true),
-    Member(358, 6, false), Member(176, 86, false), Member(331, 161, true), Member(359, 21, true),
+    Member(358, 6, false), Member(176, 86, false), Member(331, 161, true), Member(359, 14, true),
     Member(360, 162, true), Member(361, 164, true), Member(338, 140, true), Member(134, 6, true), Member(41, 1, true),
     Member(336, 52, true), Member(146, 166, true), Member(121, 41, false), Member(122, 42, false),
     Member(362, 21, false), Member(337, 14, true), Member(338, 140, true), Member(135, 9, true),

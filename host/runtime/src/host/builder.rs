@@ -1,11 +1,16 @@
 //! How a host is put together.
 
 use super::{
-    Clock, Counting, Entropy, Host, HostError, Inner, ReplayFiles, SystemClock, SystemEntropy, clock::Watch,
-    follow::Follow, group::Group, wait::Hub,
+    Clock, Counting, Entropy, Host, HostError, Inner, ReplayFiles, SystemClock, SystemEntropy,
+    clock::Watch,
+    denials::{self, Denials},
+    follow::Follow,
+    group::Group,
+    wait::Hub,
 };
 use crate::{Core, store::Store};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Makes a [`Host`].
 pub struct Builder {
@@ -15,12 +20,13 @@ pub struct Builder {
     entropy: Box<dyn Entropy>,
     instance: Option<String>,
     replay: Option<ReplayFiles>,
+    denials_every: Duration,
 }
 
 impl Builder {
     pub(super) fn new(core: Arc<dyn Core>, store: Arc<dyn Store>) -> Self {
         let (clock, entropy) = (Box::new(SystemClock), Box::new(SystemEntropy));
-        Self { core, store, clock, entropy, instance: None, replay: None }
+        Self { core, store, clock, entropy, instance: None, replay: None, denials_every: denials::EVERY }
     }
 
     /// Another clock than the system's.
@@ -51,10 +57,17 @@ impl Builder {
         self
     }
 
+    /// How long refusals are counted in memory before they are recorded; a minute without it.
+    #[must_use]
+    pub fn denials_every(mut self, every: Duration) -> Self {
+        self.denials_every = every;
+        self
+    }
+
     /// The host. Errors: the core cannot be run, the store does not answer, or there is no randomness for the
     /// instance's name.
     pub fn build(self) -> Result<Host, HostError> {
-        let Self { core, store, clock, entropy, instance, replay } = self;
+        let Self { core, store, clock, entropy, instance, replay, denials_every } = self;
         let operations = core.session()?.operations()?;
         let read_only = operations.iter().map(|known| (known.name.clone(), known.read_only)).collect();
         let instance = match instance {
@@ -74,6 +87,7 @@ impl Builder {
             group: Group::new(),
             hub: Hub::default(),
             follow: Follow::default(),
+            denials: Denials::new(denials_every),
             counters: Counting::default(),
         };
         inner.load_acceptance(&mut |queries| inner.store.read(queries))?;

@@ -34,11 +34,16 @@ struct State {
 impl Inner {
     /// Runs `request` on from `cursor`, soon and on another thread.
     pub(super) fn follow_up(self: &Arc<Self>, request: Request, cursor: String) {
+        self.later(Request { cursor: Some(cursor), ..request });
+    }
+
+    /// Runs `request` soon and on another thread.
+    pub(super) fn later(self: &Arc<Self>, request: Request) {
         let mut state = lock(&self.follow.state);
         if state.closed {
             return;
         }
-        state.queue.push_back(Request { cursor: Some(cursor), ..request });
+        state.queue.push_back(request);
         if !state.running {
             let inner = Arc::clone(self);
             let thread = thread::Builder::new().name("threadmesh-follow".into());

@@ -1,3 +1,4 @@
+mod denials;
 mod fake;
 mod fault;
 mod real;

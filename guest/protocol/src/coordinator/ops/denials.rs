@@ -12,6 +12,9 @@ use crate::json::{Value, Writer};
 use crate::time;
 use alloc::{format, string::String, vec::Vec};
 
+/// Minutes since the Unix epoch as milliseconds.
+const MINUTE_MS: i64 = 60_000;
+
 /// `audit.recordDenials`. What is no denial but another kind of refusal is left out.
 pub(crate) fn record(cx: &mut Context<'_>) -> Flow<String> {
     let denials: Vec<Value<'_>> = cx.params.member("denials")?.items().filter(denial).collect();
@@ -27,7 +30,7 @@ pub(crate) fn record(cx: &mut Context<'_>) -> Flow<String> {
         return Ok(recorded(denials.len()));
     }
     for (caller, id) in denials.iter().zip(&ids) {
-        let minute = time::format(time::parse(caller.text("minute")?)?);
+        let minute = time::format(caller.int("minute")?.saturating_mul(MINUTE_MS));
         let count = format!("{}", caller.int("count")?);
         let told = detail(&[("code", caller.text("code")?), ("count", &count), ("minute", &minute)]);
         let event = Event { kind: "denials-counted", detail: told, ..Event::default() };

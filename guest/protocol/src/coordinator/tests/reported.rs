@@ -122,11 +122,10 @@ fn denials_stand_in_the_stream_of_who_was_denied() {
     let denied = |code: &str| {
         json!({
             "kind": "task", "id": survey.id, "incarnation": survey.incarnation, "owner": survey.owner, "code": code,
-            "minute": "2026-06-01T08:00:00Z", "count": 5000,
+            "minute": START / 60_000, "count": 5000,
         })
     };
-    let user =
-        json!({"kind": "user", "id": "alice", "code": "not-visible", "minute": "2026-06-01T08:00:00Z", "count": 1});
+    let user = json!({"kind": "user", "id": "alice", "code": "not-visible", "minute": START / 60_000, "count": 1});
     let denials = json!({"denials": [denied("policy-denied"), denied("backpressure"), denied("task-retired"), user]});
     assert_eq!(world.call(&host(), "audit.recordDenials", denials.clone()).ok(), json!({"recorded": 3}));
     assert_eq!(world.call(&operator(), "audit.recordDenials", denials).code(), Code::MethodNotFound);

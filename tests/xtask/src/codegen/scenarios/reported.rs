@@ -312,7 +312,7 @@ fn not_verified() -> Story {
 /// Denials are counted into the caller's own stream, by the host alone (settled 15).
 fn denials() -> Story {
     let mut story = Story::granted("denials are counted in the caller's own stream", "peer");
-    let minute = time(0);
+    let (minute, told_minute) = (super::START / 60_000, time(0));
     let one = |code: &str, count: u32| {
         json!({
             "kind": "task", "id": "writer", "incarnation": WRITER, "owner": "user:alice", "code": code,
@@ -331,7 +331,7 @@ fn denials() -> Story {
     story.call("host", "audit.recordDenials", other).refused("idempotency-conflict", "OP-6");
     let told = |code: &str, count: &str| {
         json!({
-            "eventType": "denials-counted", "detail": {"code": code, "count": count, "minute": minute},
+            "eventType": "denials-counted", "detail": {"code": code, "count": count, "minute": told_minute},
             "actor": {"kind": "host"}, "messageId": absent(),
         })
     };
