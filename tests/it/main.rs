@@ -12,3 +12,4 @@ mod readme;
 mod scaling;
 mod tidy;
 mod uniform;
+mod wording;

@@ -37,6 +37,9 @@ impl Walk {
         let executor = if seed.is_multiple_of(3) { "caller" } else { "host" };
         world.call(&operator(), "adapters.declare", profile("codex", executor)).ok();
         world.call(&policy("board"), "relationships.grant", grant(&survey, &bridge, "supervisor", 1)).ok();
+        let tower = task("carol", "tower");
+        world.call(&user("carol"), "tasks.register", registration(&tower)).ok();
+        world.call(&policy("board"), "relationships.grant", grant(&bridge, &tower, "peer", 1)).ok();
         let (calls, done) = (BTreeMap::new(), BTreeMap::new());
         let seed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
         Self { world, seed, survey: 1, bridge: 1, version: 1, messages: 0, calls, done }
@@ -109,7 +112,10 @@ impl Walk {
     }
 
     fn step(&mut self) {
-        match self.below(16) {
+        match self.below(19) {
+            16 => self.report(),
+            17 => self.tell(),
+            18 => self.pass_on(),
             0..=2 => self.send(),
             3..=6 => self.handle(),
             7 | 8 => self.submit(),
@@ -139,6 +145,65 @@ impl Walk {
             *run = json!({"expectedRunId": "run-1"});
         }
         self.call(&survey, "messages.send", params);
+    }
+
+    /// Who may say what became of a message, and some who may not.
+    fn reporter(&mut self) -> Principal {
+        let everybody = [host(), host(), self.bridge(), self.bridge(), self.survey(), user("bob"), policy("board")];
+        self.pick(&everybody).unwrap()
+    }
+
+    fn report(&mut self) {
+        let Some(life) = self.life() else { return };
+        let who = self.reporter();
+        let delivery = self.pick(&["durably-received", "receiver-notified", "checkpoint-offered"]).unwrap();
+        let params =
+            with(named(&incarnation_of(&life.sender), &life.message), json!({"expectedRevision": life.revision}));
+        self.call(&who, "messages.recordDelivery", with(params, json!({ "delivery": delivery })));
+    }
+
+    fn tell(&mut self) {
+        let accepted = |life: &Life| life.decision.was_accepted();
+        let lives: Vec<Life> = self.world.lives().into_iter().filter(accepted).collect();
+        let Some(life) = self.pick(&lives) else { return };
+        let who = self.reporter();
+        let params =
+            with(named(&incarnation_of(&life.sender), &life.message), json!({"expectedRevision": life.revision}));
+        if life.intent != "interrupt" || self.below(4) == 0 {
+            let outcome = self.pick(&["effect-observed", "failed"]).unwrap();
+            let told = json!({"outcome": outcome, "evidenceRefs": ["log:1"]});
+            return self.call(&who, "messages.recordOutcome", with(params, told));
+        }
+        let (at, state) = ("2026-06-01T08:00:00Z", self.pick(&["requested", "not-running"]).unwrap());
+        let none = json!({"enumeration": "unavailable", "targets": []});
+        let result = json!({
+            "specVersion": "0.0-draft", "interruptionId": "int_walk-0001", "messageId": life.message,
+            "receiver": {"taskId": life.receiver.task, "incarnationId": life.receiver.incarnation}, "requestedAt": at,
+            "updatedAt": at, "results": {
+                "modelTurn": {"targetId": "turn-1", "state": state, "observedAt": at}, "toolCalls": none,
+                "subprocesses": none,
+            },
+        });
+        self.call(&who, "messages.recordInterruptionResult", with(params, json!({ "result": result })));
+    }
+
+    /// Bridge passes on to tower, and survey sends some more together.
+    fn pass_on(&mut self) {
+        let (survey, bridge) = (self.survey(), self.bridge());
+        self.messages += 2;
+        let names = [self.messages - 1, self.messages].map(|number| format!("msg_walk-{number:04}"));
+        if self.below(2) == 0 {
+            let now = self.world.now;
+            let envelopes = names.map(|name| message(now, &survey, &bridge, &name, "suggest")["envelope"].clone());
+            return self.call(&survey, "messages.sendBatch", json!({ "envelopes": envelopes }));
+        }
+        let Some(life) = self.life() else { return };
+        let original = named(&incarnation_of(&life.sender), &life.message);
+        let mut params = message(self.world.now, &bridge, &task("carol", "tower"), &names[0], "notify");
+        let envelope = &mut params["envelope"];
+        envelope["expiresAt"] = crate::time::format(life.expires).into();
+        envelope["causality"] = json!({"parentMessageId": life.message});
+        self.call(&bridge, "messages.forward", with(params, json!({ "original": original })));
     }
 
     fn handle(&mut self) {
@@ -307,7 +372,12 @@ fn every_walk_ends_well() {
         "mailbox.ack",
         "maintenance.expireDue",
         "messages.failDelivery",
+        "messages.forward",
+        "messages.recordDelivery",
+        "messages.recordInterruptionResult",
+        "messages.recordOutcome",
         "messages.respond",
+        "messages.sendBatch",
         "relationships.revoke",
         "tasks.rotateIncarnation",
         "tasks.updateRuntime",
