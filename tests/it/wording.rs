@@ -91,7 +91,7 @@ fn no_line_of_the_program_takes_queueing_for_acceptance() {
         let place = ["--db", "mesh.db", "--as", "planner", "--message-id", id];
         world.rig.run(&[&["send", "Use the cache."][..], World::ROUTE, &place, more].concat())
     };
-    for (id, more) in [("msg_word_0001", &[][..]), ("msg_word_0001", &[]), ("msg_word_0002", &["--json"])] {
+    for (id, more) in [("msg_word_0001", &[][..]), ("msg_word_0002", &["--json"])] {
         let ran = send(id, more);
         assert_eq!(ran.code, 0, "{ran:?}");
         assert!(!ran.out.is_empty());
