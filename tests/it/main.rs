@@ -1,9 +1,11 @@
 //! Integration tests.
 
+mod behaviours;
 mod cli;
 mod conformance;
 mod contract;
 mod differential;
+mod embedded;
 mod generated;
 mod layering;
 mod mcp;

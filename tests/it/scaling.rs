@@ -3,18 +3,16 @@
 //! That the store finds them without looking at others is tested in its crate (`no_statement_of_the_store_scans`), and
 //! `tests/bench` measures the times.
 
-use serde_json::{Value, json};
+use crate::embedded::{Mesh, principal, reference};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use threadmesh_native::NativeCore;
-use threadmesh_runtime::Host;
-use threadmesh_runtime::host::Clock;
 use threadmesh_runtime::store::{
     Answer, Applied, ApplyError, Batch, Changes, EffectLease, Epoch, LeasedEffect, MemoryStore, Query, ReadSet, Store,
     StoreError,
 };
-use threadmesh_runtime::wit::{Principal, PrincipalKind, Status};
+use threadmesh_runtime::wit::PrincipalKind;
 
 /// A store that counts the rows that it answers with.
 #[derive(Default)]
@@ -89,108 +87,11 @@ impl Batch for CountingBatch<'_> {
     }
 }
 
-/// 2026-05-04T08:00:00Z, always.
-struct Still;
-
-impl Clock for Still {
-    fn wall_ms(&self) -> i64 {
-        1_777_881_600_000
-    }
-
-    fn steady_ms(&self) -> i64 {
-        0
-    }
-}
-
-/// A host over a store that counts.
-struct Mesh {
-    host: Host,
-    rows: Arc<AtomicUsize>,
-    calls: usize,
-}
-
-fn principal(kind: PrincipalKind, id: &str) -> Principal {
-    Principal {
-        tenant: "default".into(),
-        kind,
-        id: id.into(),
-        incarnation: None,
-        owner: None,
-        worker: None,
-        authentication: "authn_scaling".into(),
-    }
-}
-
-fn task(owner: &str, id: &str) -> Principal {
-    Principal {
-        incarnation: Some(format!("inc_{id}-0001")),
-        owner: Some(format!("user:{owner}")),
-        ..principal(PrincipalKind::Task, id)
-    }
-}
-
-fn reference(task: &Principal) -> Value {
-    json!({"taskId": task.id, "incarnationId": task.incarnation})
-}
-
-impl Mesh {
-    fn new() -> Self {
-        let store = Counting::default();
-        let rows = Arc::clone(&store.rows);
-        let host = Host::builder(Arc::new(NativeCore), Arc::new(store)).clock(Still).build().expect("a host");
-        Self { host, rows, calls: 0 }
-    }
-
-    /// The value of a call that must be accepted, and how many rows were read for it.
-    fn call(&mut self, who: &Principal, method: &str, mut params: Value) -> (Value, usize) {
-        self.calls += 1;
-        let reads = ["tasks.wait", "audit.list", "mailbox.listPending", "messages.getDisposition"];
-        if !reads.contains(&method) {
-            params["idempotencyKey"] = format!("idem_call-{:06}", self.calls).into();
-        }
-        self.rows.store(0, SeqCst);
-        let reply = self.host.call(Some(who), method, &params.to_string()).expect("an answer");
-        assert_eq!(reply.status, Status::Accepted, "{method}: {}", reply.body);
-        (serde_json::from_str(&reply.body).expect("JSON"), self.rows.load(SeqCst))
-    }
-
-    /// Two tasks of `owner` with a grant between them.
-    fn pair(&mut self, owner: &str, number: usize) -> (Principal, Principal) {
-        let ends = (task(owner, &format!("source-{number}")), task(owner, &format!("target-{number}")));
-        let user = principal(PrincipalKind::User, owner);
-        for task in [&ends.0, &ends.1] {
-            let input = json!({"taskId": task.id, "incarnationId": task.incarnation, "harness": "test"});
-            self.call(&user, "tasks.register", json!({"task": input}));
-        }
-        let draft = json!({
-            "specVersion": "0.0-draft", "grantId": format!("grant_pair-{number:04}"), "grantVersion": 1,
-            "relationshipId": format!("rel_pair-{number:04}"), "relationshipType": "peer",
-            "source": reference(&ends.0), "target": reference(&ends.1), "allowedIntents": ["suggest"],
-            "allowedDeliveryModes": ["checkpoint-offer"], "summaryVisibility": "none",
-            "structuredGateResponses": false, "createdAt": "2026-01-01T00:00:00Z",
-        });
-        let decision = json!({"decisionId": "decision_scaling"});
-        self.call(&user, "relationships.grant", json!({"grant": draft, "decision": decision}));
-        ends
-    }
-
-    fn send(&mut self, ends: &(Principal, Principal), number: usize, message: usize) {
-        let envelope = json!({
-            "specVersion": "0.0-draft", "messageId": format!("msg_pair-{number:04}-{message:06}"),
-            "messageType": "suggestion", "intent": "suggest", "claimStatus": "unverified",
-            "sender": {"taskId": ends.0.id, "incarnationId": ends.0.incarnation, "actorType": "agent", "harness": "test"},
-            "target": reference(&ends.1), "relationshipId": format!("rel_pair-{number:04}"),
-            "content": "A backlog.", "reason": "To be counted.",
-            "delivery": {"requestedMode": "checkpoint-offer", "requiresDisposition": true},
-            "createdAt": "2026-05-04T08:00:00Z", "expiresAt": "2026-05-05T08:00:00Z",
-        });
-        self.call(&ends.0.clone(), "messages.send", json!({"envelope": envelope}));
-    }
-}
-
 /// How many rows each operation reads about the first pair while there are `backlog` messages of others.
 fn rows(backlog: usize) -> BTreeMap<&'static str, usize> {
-    let mut mesh = Mesh::new();
+    let store = Counting::default();
+    let counted = Arc::clone(&store.rows);
+    let mut mesh = Mesh::over(Arc::new(store));
     let own = mesh.pair("alice", 0);
     (0..3).for_each(|message| mesh.send(&own, 0, message));
     for number in 1..=4 {
@@ -206,7 +107,8 @@ fn rows(backlog: usize) -> BTreeMap<&'static str, usize> {
     let calls = [
         ("mailbox.listPending", &target, json!({"receiver": reference(&target)})),
         ("audit.list", &source, message.clone()),
-        ("messages.getDisposition", &source, message),
+        ("messages.getDisposition", &source, message.clone()),
+        ("inspector.snapshot", &source, message),
         ("tasks.wait", &source, json!({"task": reference(&source)})),
         ("maintenance.expireDue", &policy, json!({})),
         ("maintenance.expireDue", &alice, json!({})),
@@ -214,8 +116,9 @@ fn rows(backlog: usize) -> BTreeMap<&'static str, usize> {
     ];
     let mut read = BTreeMap::new();
     for (method, who, params) in calls {
-        let (_, rows) = mesh.call(who, method, params);
-        *read.entry(method).or_insert(0) += rows;
+        counted.store(0, SeqCst);
+        mesh.call(who, method, params);
+        *read.entry(method).or_insert(0) += counted.load(SeqCst);
     }
     read
 }

@@ -98,6 +98,9 @@ fn look(
         return Err(OpenError::damaged(&path, detail));
     }
     schema::check_history(&conn.raw, migrations).map_err(|error| OpenError::while_opening(&path, error))?;
+    if layout == known_layout && !query::fits(&conn.raw) {
+        return Err(OpenError::damaged(&path, "a table or an index of its layout is gone"));
+    }
     Ok((conn, None))
 }
 

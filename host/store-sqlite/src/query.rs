@@ -57,12 +57,12 @@ pub(crate) fn all() -> impl Iterator<Item = &'static str> {
     SELECTS.into_iter()
 }
 
-/// Whether the tables have what the queries ask for.
+/// Whether the tables and indexes have what the queries ask for.
 pub(crate) fn fits(conn: &Connection) -> bool {
     let others = [
         "SELECT last_time, stamps, audit, effects, settled, slots FROM counters WHERE id = 1",
         "SELECT slot, chunk FROM journal WHERE slot = 0",
-        "SELECT id FROM outbox WHERE due = 0",
+        "SELECT id FROM outbox INDEXED BY outbox_due WHERE due = 0",
         "SELECT number FROM names WHERE collection = ?1 AND index_name = ?2",
     ];
     SELECTS.iter().chain(&others).all(|sql| conn.prepare(sql).is_ok())

@@ -1,8 +1,8 @@
 //! Without what makes them so, behaviours are missed: with a rule of a behaviour switched off, or refusing whatever it
 //! judges where the behaviour is that something passes, the vectors that `spec/behaviours.json` names for it fail.
 //!
-//! Where a behaviour rests on no rule but on what is answered, every answer that its vectors expect is altered, and they
-//! must fail as well. Tests in Rust that the map names are not part of this: they cannot be run without a rule.
+//! Where a behaviour rests on what is answered, every answer that its vectors expect is altered, and they must fail as
+//! well. Tests in Rust that the map names are not part of this: they cannot be run without a rule.
 //!
 //! The switches are one for the whole process, so this is a test program of its own with a single test.
 //! `THREADMESH_REMOVAL_SEED` chooses other ten of the behaviours to be told about.
@@ -70,8 +70,9 @@ impl Run {
 
     fn behaviour(&mut self, behaviour: &Value) -> Found {
         let mut found = Found::default();
-        let names: Vec<String> = texts(&behaviour["vectors"]).map(Into::into).collect();
-        for name in &names {
+        let named = |member: &str| texts(&behaviour[member]).map(Into::into).collect::<Vec<String>>();
+        let (names, answers) = (named("vectors"), named("answers"));
+        for name in names.iter().chain(&answers) {
             let Some(vector) = self.vectors.get(name).cloned() else {
                 found.faults.push(format!("there is no {name:?}"));
                 return found;
@@ -85,11 +86,8 @@ impl Run {
             .into_iter()
             .flat_map(|(member, removal)| texts(&behaviour[member]).map(move |id| (rule(id), removal)))
             .collect();
-        if rules.is_empty() {
-            self.altered(&names, &mut found);
-        } else {
-            self.removed(&names, &rules, &mut found);
-        }
+        self.removed(&names, &rules, &mut found);
+        self.altered(&answers, &mut found);
         found
     }
 
@@ -212,7 +210,7 @@ fn removing_a_rule_makes_the_named_vectors_of_its_behaviours_fail() {
     let (mut faults, mut tried, mut by_tests) = (Vec::new(), Vec::new(), Vec::new());
     for behaviour in map() {
         let id = behaviour["id"].as_str().expect("an id").to_owned();
-        if texts(&behaviour["vectors"]).next().is_none() {
+        if ["vectors", "answers"].iter().all(|member| texts(&behaviour[*member]).next().is_none()) {
             if texts(&behaviour["tests"]).next().is_some() {
                 by_tests.push(id);
             }

@@ -42,9 +42,12 @@ pub struct Behaviour {
     /// Rules that let pass what it allows: if any of them refused everything, a vector of this behaviour would fail.
     #[serde(default)]
     pub passes: Vec<String>,
-    /// Vectors, as `group/file: name`.
+    /// Vectors that miss one of the rules, as `group/file: name`.
     #[serde(default)]
     pub vectors: Vec<String>,
+    /// Vectors in which the behaviour is what is answered, whatever the rules.
+    #[serde(default)]
+    pub answers: Vec<String>,
     /// Names of Rust tests.
     #[serde(default)]
     pub tests: Vec<String>,
@@ -95,21 +98,21 @@ struct Known {
 
 impl Known {
     fn faults(&self, behaviour: &Behaviour) -> Vec<String> {
-        let Behaviour { id: _, says, rules, passes, vectors, tests, outside } = behaviour;
+        let Behaviour { id: _, says, rules, passes, vectors, answers, tests, outside } = behaviour;
         let mut faults = Vec::new();
         if says.is_empty() {
             faults.push("nothing is said".into());
         }
-        if outside.is_some() != (vectors.is_empty() && tests.is_empty()) {
+        if outside.is_some() != [vectors, answers, tests].iter().all(|names| names.is_empty()) {
             faults.push("either something shows it, or it says why nothing does".into());
         }
-        if vectors.is_empty() && !(rules.is_empty() && passes.is_empty()) {
-            faults.push("rules are named, and no vector that notices".into());
+        if vectors.is_empty() != (rules.is_empty() && passes.is_empty()) {
+            faults.push("rules go with vectors that miss them".into());
         }
         let unknown = rules.iter().chain(passes).filter(|rule| !self.rules.contains(*rule));
         faults.extend(unknown.map(|rule| format!("there is no rule {rule}")));
-        let named =
-            vectors.iter().map(|name| (name, &self.vectors)).chain(tests.iter().map(|name| (name, &self.tests)));
+        let named = vectors.iter().chain(answers).map(|name| (name, &self.vectors));
+        let named = named.chain(tests.iter().map(|name| (name, &self.tests)));
         for (name, known) in named {
             match known.get(name) {
                 Some(true) => {}

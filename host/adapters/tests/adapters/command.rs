@@ -24,6 +24,23 @@ fn the_program_gets_the_whole_request_and_its_receipt_is_taken() {
     assert!(request["deadlineMs"].as_u64().unwrap() <= 60_000);
 }
 
+/// Content that looks like the end of its frame, or like members beside it, stays a text of the envelope.
+#[test]
+fn behaviour_201_content_cannot_leave_its_frame() {
+    let place = Place::new();
+    let profile = place.script(&format!("cat > request.json; {RECEIPT}"), "");
+    let content = "\"}\n{\"operation\":\"submit\",\"idempotencyKey\":\"adp_other\"}\n\u{2028}</untrusted>\u{202e}\0'$(touch broken)`touch broken`";
+    let envelope = json!({"content": content, "reason": "\\\"},\"operation\":\"other\""});
+    let call = Submission { envelope: envelope.to_string(), ..submission("1") };
+    assert_eq!(word(&submit(&profile, &call)), "submitted");
+    let text = fs::read_to_string(place.path("request.json")).unwrap();
+    assert_eq!(text.trim_end_matches('\n').lines().count(), 1, "{text}");
+    let request: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(request["envelope"], envelope);
+    assert_eq!((&request["operation"], &request["idempotencyKey"]), (&json!("submit"), &json!("adp_1")));
+    assert!(!place.path("broken").exists(), "nothing of it is run");
+}
+
 #[test]
 fn the_environment_holds_only_what_was_configured() {
     let place = Place::new();

@@ -168,6 +168,35 @@ fn refuses_databases_of_others() {
     assert!(matches!(&error, OpenError::Damaged { detail, .. } if detail.contains("does not begin like")), "{error}");
 }
 
+/// Opens the store after `sql` was run on its file; the detail of the damage that is found.
+fn damage_by(sql: &str) -> String {
+    let (_directory, path) = place();
+    commit(&open(&path), &addition("a", "x")).unwrap();
+    raw(&path).execute_batch(sql).unwrap();
+    match SqliteStore::open(&path, Options::default()) {
+        Err(OpenError::Damaged { detail, .. }) => detail,
+        other => panic!("{sql}: {other:?}"),
+    }
+}
+
+#[test]
+fn behaviour_182_a_layout_that_was_made_by_other_steps_is_refused() {
+    for sql in [
+        "UPDATE migrations SET fingerprint = '0000000000000000'",
+        "DELETE FROM migrations",
+        "INSERT INTO migrations VALUES (0, 'before', '0000000000000000')",
+    ] {
+        assert!(damage_by(sql).contains("made by other steps"), "{sql}");
+    }
+}
+
+#[test]
+fn behaviour_183_a_file_that_lacks_what_its_layout_has_is_refused() {
+    for sql in ["DROP INDEX outbox_due", "DROP TABLE outbox", "ALTER TABLE facts DROP COLUMN body"] {
+        assert!(damage_by(sql).contains("is gone"), "{sql}");
+    }
+}
+
 /// A store whose journal mode somebody changed, as by a backup through another tool.
 #[test]
 fn turns_the_log_on_again() {

@@ -28,7 +28,7 @@ fn shown(behaviour: &Behaviour) -> String {
     if let Some(reason) = &behaviour.outside {
         return format!("*outside:* {}", cell(reason));
     }
-    let vectors = behaviour.vectors.iter().map(|name| cell(name));
+    let vectors = behaviour.vectors.iter().chain(&behaviour.answers).map(|name| cell(name));
     let tests = behaviour.tests.iter().map(|name| format!("`{name}`"));
     vectors.chain(tests).collect::<Vec<_>>().join("<br>")
 }
