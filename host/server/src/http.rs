@@ -9,16 +9,21 @@
 
 mod answer;
 mod body;
+mod feed;
 mod gate;
 mod health;
+mod jwt;
 mod listen;
 mod names;
 pub(crate) mod pool;
 mod rpc;
+mod sse;
 mod stall;
+mod stream;
 mod tls;
 
 pub use gate::{Caller, Credential, Denied, Gate};
+pub use jwt::{Jwt, JwtError};
 pub use names::Names;
 pub use tls::{Tls, TlsError};
 
@@ -68,6 +73,12 @@ pub struct HttpLimits {
     pub drain_ms_max: u64,
     /// How long a stream is silent at most.
     pub heartbeat_ms: u64,
+    /// How long a stream's client may take for one item.
+    pub slow_ms_max: u64,
+    /// How long events that were read may be handed out; then they are read anew.
+    pub page_ms_max: u64,
+    /// How often it is asked whether the credential of a stream still holds.
+    pub pulse_ms: u64,
     /// How long a state of health is taken as known.
     pub health_ms: u64,
 }
@@ -89,6 +100,9 @@ impl Default for HttpLimits {
             write_ms_max: 30_000,
             drain_ms_max: 5_000,
             heartbeat_ms: 15_000,
+            slow_ms_max: 20_000,
+            page_ms_max: 5_000,
+            pulse_ms: 500,
             health_ms: 5_000,
         }
     }
@@ -155,6 +169,8 @@ impl HttpServer {
 fn router(app: &Arc<App>, more: Option<Router>) -> Router {
     let own = Router::new()
         .route("/rpc", post(rpc::rpc))
+        .route("/events", get(sse::events))
+        .route("/stream", get(stream::stream))
         .route("/health/live", get(health::live))
         .route("/health/ready", get(health::ready))
         .with_state(Arc::clone(app));
@@ -184,7 +200,22 @@ async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) ->
     }
 }
 
+/// Keeps the server from ending, for a while, before what it stands for has ended.
+struct Live(Arc<App>);
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.0.live.send_modify(|count| *count -= 1);
+    }
+}
+
 impl App {
+    /// To be held by a task that outlives its request.
+    fn keep_alive(self: &Arc<Self>) -> Live {
+        self.live.send_modify(|count| *count += 1);
+        Live(Arc::clone(self))
+    }
+
     /// Whether the server is about to end.
     fn is_closing(&self) -> bool {
         *self.closing.borrow()

@@ -12,6 +12,7 @@ mod tests;
 
 pub use book::TokenBook;
 pub use file::{default_path, load, read_secret, read_secret_from, update, write_secret};
+pub(crate) use secret::digest;
 pub use secret::{Secret, random_id};
 
 use serde::{Deserialize, Serialize};
@@ -208,7 +209,8 @@ fn check_entry(entry: &Entry) -> Result<(), String> {
     check_principal(&entry.principal).map_err(|reason| format!("{:?}: {reason}", entry.name))
 }
 
-fn check_principal(principal: &Principal) -> Result<(), String> {
+/// Whether a credential may stand for this principal; what is wrong with it otherwise.
+pub(crate) fn check_principal(principal: &Principal) -> Result<(), String> {
     let texts = [
         ("tenant", Some(&principal.tenant)),
         ("id", Some(&principal.id)),

@@ -70,7 +70,7 @@ pub const SWEEP_MAX: i64 = 1000;
 /// Messages that one commit marks stale or revoked; the rest follows in further commits. Unit: count.
 pub const RELABEL_PAGE: i64 = 50;
 
-/// How long tasks.wait waits at most. Unit: ms.
+/// How long a read that waits does so at most. Unit: ms.
 pub const WAIT_MS_MAX: i64 = 55000;
 
 /// How often one operation may ask for facts. Unit: count.

@@ -59,10 +59,10 @@ pub(crate) static NAMES: &[&str] = &[
     "expectedRevision", "idempotencyKey", "limit", "cursor", "found", "absent-final", "absent-now", "unanswerable",
     "not-submitted", "host", "caller", "profile", "executor", "capabilities", "deadlineMs", "settleMs", "canQuery",
     "absentFinal", "anchors", "afterCursor", "operator", "incarnation", "minute", "count", "denials", "notBefore",
-    "before", "envelope", "original", "envelopes", "grant", "proposal", "expectedGrantVersion", "adapterRef",
-    "summary", "expectedPreviousVersion", "runId", "objectiveVersion", "checkpoint", "runtime", "agentId", "role",
-    "previous", "next", "mute", "doNotDisturbUntil", "consent", "timeoutMs", "session", "adapter.listUnresolved",
-    "adapter.recordQuery", "audit.recordDenials",
+    "timeoutMs", "before", "envelope", "original", "afterRevision", "envelopes", "grant", "proposal",
+    "expectedGrantVersion", "adapterRef", "summary", "expectedPreviousVersion", "runId", "objectiveVersion",
+    "checkpoint", "runtime", "agentId", "role", "previous", "next", "mute", "doNotDisturbUntil", "consent", "session",
+    "adapter.listUnresolved", "adapter.recordQuery", "audit.recordDenials",
 ];
 
 /// Every shape.
@@ -144,26 +144,27 @@ pub(crate) static SHAPES: &[Shape] = &[
     Shape::Text { min: 1, max: 64 }, Shape::Integer { min: 1, max: 2147483647 },
     Shape::Object { first: 294, count: 7, min: 0 }, Shape::Array { item: 163, min: 1, max: 256, unique: false },
     Shape::Object { first: 301, count: 2, min: 0 }, Shape::Enum { first: 44, count: 3 },
-    Shape::Object { first: 303, count: 9, min: 0 }, Shape::Object { first: 312, count: 3, min: 0 },
-    Shape::Integer { min: 1, max: 1000 }, Shape::Object { first: 315, count: 2, min: 0 },
-    Shape::Object { first: 317, count: 3, min: 0 }, Shape::Object { first: 320, count: 5, min: 0 },
-    Shape::Object { first: 249, count: 2, min: 0 }, Shape::Object { first: 325, count: 3, min: 0 },
-    Shape::Enum { first: 36, count: 3 }, Shape::Object { first: 328, count: 5, min: 0 },
-    Shape::Object { first: 333, count: 5, min: 0 }, Shape::Enum { first: 73, count: 3 },
-    Shape::Object { first: 338, count: 7, min: 0 }, Shape::Enum { first: 44, count: 7 },
-    Shape::Object { first: 345, count: 8, min: 0 }, Shape::Object { first: 353, count: 2, min: 0 },
-    Shape::Array { item: 22, min: 1, max: 64, unique: false }, Shape::Object { first: 355, count: 2, min: 0 },
-    Shape::Object { first: 357, count: 13, min: 0 }, Shape::Object { first: 111, count: 2, min: 0 },
-    Shape::Object { first: 370, count: 3, min: 0 }, Shape::Object { first: 373, count: 2, min: 0 },
-    Shape::Object { first: 375, count: 3, min: 0 }, Shape::Open { min: 1, max: 32 },
-    Shape::Object { first: 378, count: 4, min: 0 }, Shape::Object { first: 133, count: 1, min: 0 },
-    Shape::Object { first: 382, count: 2, min: 0 }, Shape::ByType { first: 5, count: 2 },
-    Shape::Object { first: 384, count: 3, min: 0 }, Shape::Object { first: 387, count: 3, min: 1 },
-    Shape::Object { first: 390, count: 8, min: 0 }, Shape::Object { first: 398, count: 2, min: 0 },
-    Shape::Object { first: 400, count: 4, min: 0 }, Shape::ByType { first: 7, count: 2 },
-    Shape::Object { first: 404, count: 2, min: 1 }, Shape::Object { first: 406, count: 4, min: 0 },
-    Shape::Object { first: 410, count: 4, min: 0 }, Shape::Integer { min: 0, max: 55000 },
-    Shape::Object { first: 414, count: 4, min: 0 }, Shape::Object { first: 418, count: 2, min: 0 },
+    Shape::Object { first: 303, count: 9, min: 0 }, Shape::Integer { min: 0, max: 55000 },
+    Shape::Object { first: 312, count: 4, min: 0 }, Shape::Integer { min: 1, max: 1000 },
+    Shape::Object { first: 316, count: 2, min: 0 }, Shape::Object { first: 318, count: 3, min: 0 },
+    Shape::Object { first: 321, count: 5, min: 0 }, Shape::Object { first: 249, count: 2, min: 0 },
+    Shape::Object { first: 326, count: 3, min: 0 }, Shape::Object { first: 329, count: 4, min: 0 },
+    Shape::Enum { first: 36, count: 3 }, Shape::Object { first: 333, count: 5, min: 0 },
+    Shape::Object { first: 338, count: 5, min: 0 }, Shape::Enum { first: 73, count: 3 },
+    Shape::Object { first: 343, count: 7, min: 0 }, Shape::Enum { first: 44, count: 7 },
+    Shape::Object { first: 350, count: 8, min: 0 }, Shape::Object { first: 358, count: 2, min: 0 },
+    Shape::Array { item: 22, min: 1, max: 64, unique: false }, Shape::Object { first: 360, count: 2, min: 0 },
+    Shape::Object { first: 362, count: 13, min: 0 }, Shape::Object { first: 111, count: 2, min: 0 },
+    Shape::Object { first: 375, count: 3, min: 0 }, Shape::Object { first: 378, count: 2, min: 0 },
+    Shape::Object { first: 380, count: 3, min: 0 }, Shape::Open { min: 1, max: 32 },
+    Shape::Object { first: 383, count: 4, min: 0 }, Shape::Object { first: 133, count: 1, min: 0 },
+    Shape::Object { first: 387, count: 2, min: 0 }, Shape::ByType { first: 5, count: 2 },
+    Shape::Object { first: 389, count: 3, min: 0 }, Shape::Object { first: 392, count: 3, min: 1 },
+    Shape::Object { first: 395, count: 8, min: 0 }, Shape::Object { first: 403, count: 2, min: 0 },
+    Shape::Object { first: 405, count: 4, min: 0 }, Shape::ByType { first: 7, count: 2 },
+    Shape::Object { first: 409, count: 2, min: 1 }, Shape::Object { first: 411, count: 4, min: 0 },
+    Shape::Object { first: 415, count: 4, min: 0 }, Shape::Object { first: 419, count: 4, min: 0 },
+    Shape::Object { first: 423, count: 2, min: 0 },
 ];
 
 /// Members of objects: name, shape, whether required.
@@ -236,31 +237,32 @@ pub(crate) static MEMBERS: &[Member] = &[
     Member(360, 162, true), Member(361, 164, true), Member(338, 140, true), Member(134, 6, true), Member(41, 1, true),
     Member(336, 52, true), Member(146, 166, true), Member(121, 41, false), Member(122, 42, false),
     Member(362, 21, false), Member(337, 14, true), Member(338, 140, true), Member(135, 9, true),
-    Member(356, 14, false), Member(339, 144, false), Member(339, 169, false), Member(338, 140, true),
-    Member(363, 21, true), Member(339, 169, false), Member(338, 140, true), Member(134, 6, true), Member(41, 1, true),
-    Member(337, 14, true), Member(96, 12, true), Member(338, 140, true), Member(364, 22, true),
-    Member(365, 173, true), Member(338, 140, true), Member(134, 6, true), Member(41, 1, true), Member(53, 175, true),
+    Member(356, 14, false), Member(339, 144, false), Member(363, 168, false), Member(339, 170, false),
+    Member(338, 140, true), Member(364, 21, true), Member(339, 170, false), Member(338, 140, true),
+    Member(134, 6, true), Member(41, 1, true), Member(337, 14, true), Member(96, 12, true), Member(338, 140, true),
+    Member(365, 22, true), Member(366, 174, true), Member(338, 140, true), Member(134, 6, true), Member(41, 1, true),
+    Member(367, 14, false), Member(363, 168, false), Member(134, 6, true), Member(41, 1, true), Member(53, 177, true),
     Member(337, 14, true), Member(338, 140, true), Member(134, 6, true), Member(41, 1, true), Member(5, 119, true),
-    Member(337, 14, true), Member(338, 140, true), Member(134, 6, true), Member(41, 1, true), Member(164, 178, true),
+    Member(337, 14, true), Member(338, 140, true), Member(134, 6, true), Member(41, 1, true), Member(164, 180, true),
     Member(50, 45, true), Member(161, 62, false), Member(337, 14, true), Member(338, 140, true), Member(134, 6, true),
-    Member(41, 1, true), Member(146, 180, true), Member(121, 41, false), Member(122, 42, false),
-    Member(362, 21, false), Member(337, 14, true), Member(338, 140, true), Member(364, 22, true),
-    Member(338, 140, true), Member(366, 183, true), Member(338, 140, true), Member(40, 0, true),
+    Member(41, 1, true), Member(146, 182, true), Member(121, 41, false), Member(122, 42, false),
+    Member(362, 21, false), Member(337, 14, true), Member(338, 140, true), Member(365, 22, true),
+    Member(338, 140, true), Member(368, 185, true), Member(338, 140, true), Member(40, 0, true),
     Member(184, 65, true), Member(185, 14, true), Member(47, 10, true), Member(186, 66, true), Member(187, 9, true),
     Member(46, 9, true), Member(188, 26, true), Member(189, 27, true), Member(190, 67, true), Member(77, 68, true),
-    Member(54, 21, true), Member(55, 21, false), Member(367, 185, true), Member(146, 186, true),
-    Member(338, 140, true), Member(368, 79, true), Member(338, 140, true), Member(184, 65, true),
-    Member(369, 14, true), Member(338, 140, true), Member(105, 9, true), Member(370, 190, true),
-    Member(337, 14, true), Member(338, 140, true), Member(105, 9, true), Member(47, 10, true), Member(371, 93, true),
-    Member(372, 194, true), Member(338, 140, true), Member(373, 5, false), Member(374, 14, false),
-    Member(375, 5, false), Member(20, 5, true), Member(21, 6, true), Member(23, 5, true), Member(94, 83, false),
-    Member(370, 190, false), Member(376, 196, false), Member(377, 5, false), Member(378, 5, false),
-    Member(105, 197, true), Member(338, 140, true), Member(379, 9, true), Member(380, 197, true),
-    Member(337, 14, true), Member(338, 140, true), Member(381, 19, false), Member(382, 200, false),
-    Member(105, 9, true), Member(383, 201, true), Member(337, 14, true), Member(338, 140, true), Member(105, 9, true),
-    Member(376, 196, true), Member(337, 14, true), Member(338, 140, true), Member(105, 9, true),
-    Member(356, 14, false), Member(339, 144, false), Member(384, 204, false), Member(242, 5, true),
-    Member(385, 49, false),
+    Member(54, 21, true), Member(55, 21, false), Member(369, 187, true), Member(146, 188, true),
+    Member(338, 140, true), Member(370, 79, true), Member(338, 140, true), Member(184, 65, true),
+    Member(371, 14, true), Member(338, 140, true), Member(105, 9, true), Member(372, 192, true),
+    Member(337, 14, true), Member(338, 140, true), Member(105, 9, true), Member(47, 10, true), Member(373, 93, true),
+    Member(374, 196, true), Member(338, 140, true), Member(375, 5, false), Member(376, 14, false),
+    Member(377, 5, false), Member(20, 5, true), Member(21, 6, true), Member(23, 5, true), Member(94, 83, false),
+    Member(372, 192, false), Member(378, 198, false), Member(379, 5, false), Member(380, 5, false),
+    Member(105, 199, true), Member(338, 140, true), Member(381, 9, true), Member(382, 199, true),
+    Member(337, 14, true), Member(338, 140, true), Member(383, 19, false), Member(384, 202, false),
+    Member(105, 9, true), Member(385, 203, true), Member(337, 14, true), Member(338, 140, true), Member(105, 9, true),
+    Member(378, 198, true), Member(337, 14, true), Member(338, 140, true), Member(105, 9, true),
+    Member(356, 14, false), Member(339, 144, false), Member(363, 168, false), Member(242, 5, true),
+    Member(386, 49, false),
 ];
 
 /// Texts of enumerations.
@@ -288,11 +290,11 @@ pub(crate) static ALTERNATIVES: &[u16] = &[
 
 /// Methods: name, shape of the params.
 pub(crate) static PARAMS: &[(u16, u16)] = &[
-    (288, 141), (289, 142), (290, 143), (386, 145), (291, 146), (292, 148), (387, 150), (293, 151), (294, 155),
-    (295, 158), (296, 159), (388, 165), (297, 159), (298, 167), (299, 146), (300, 168), (301, 170), (302, 171),
-    (303, 172), (304, 174), (305, 173), (306, 176), (307, 177), (308, 179), (309, 181), (310, 182), (311, 184),
-    (312, 187), (313, 188), (314, 189), (315, 191), (316, 192), (317, 193), (318, 195), (319, 198), (320, 199),
-    (321, 202), (322, 203), (323, 205),
+    (288, 141), (289, 142), (290, 143), (387, 145), (291, 146), (292, 148), (388, 150), (293, 151), (294, 155),
+    (295, 158), (296, 159), (389, 165), (297, 159), (298, 167), (299, 146), (300, 169), (301, 171), (302, 172),
+    (303, 173), (304, 175), (305, 176), (306, 178), (307, 179), (308, 181), (309, 183), (310, 184), (311, 186),
+    (312, 189), (313, 190), (314, 191), (315, 193), (316, 194), (317, 195), (318, 197), (319, 200), (320, 201),
+    (321, 204), (322, 205), (323, 206),
 ];
 
 /// A whole document of kind `envelope`.
@@ -332,14 +334,14 @@ pub const FRESHNESS: ShapeId = ShapeId(15);
 /// The shared definition `receipt`.
 pub const RECEIPT: ShapeId = ShapeId(107);
 /// The shared definition `grantDraft`.
-pub const GRANT_DRAFT: ShapeId = ShapeId(185);
+pub const GRANT_DRAFT: ShapeId = ShapeId(187);
 /// The shared definition `adapterRef`.
-pub const ADAPTER_REF: ShapeId = ShapeId(190);
+pub const ADAPTER_REF: ShapeId = ShapeId(192);
 /// The shared definition `profileRef`.
-pub const PROFILE_REF: ShapeId = ShapeId(206);
+pub const PROFILE_REF: ShapeId = ShapeId(207);
 /// The shared definition `runtime`.
-pub const RUNTIME: ShapeId = ShapeId(196);
+pub const RUNTIME: ShapeId = ShapeId(198);
 /// The shared definition `taskInput`.
-pub const TASK_INPUT: ShapeId = ShapeId(197);
+pub const TASK_INPUT: ShapeId = ShapeId(199);
 /// The shared definition `reconciliation`.
 pub const RECONCILIATION: ShapeId = ShapeId(147);

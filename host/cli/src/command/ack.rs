@@ -87,7 +87,7 @@ fn in_inbox(mesh: &mut dyn Mesh, message: &str) -> Result<Value, Failure> {
     let mut found: Option<Value> = None;
     let mut after = 0;
     loop {
-        let mut page = inbox::page(mesh, &receiver, after, 100)?;
+        let mut page = inbox::page(mesh, &receiver, after, 100, 0)?;
         let next = page["nextCursor"].as_u64().unwrap_or(after);
         for item in page.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten() {
             if item["envelope"]["messageId"] == message && found.replace(item.take()).is_some() {

@@ -1,5 +1,6 @@
 //! `threadmesh inbox`: what is waiting for a decision.
 
+use crate::command::wait::WAIT_MS_MAX;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::mesh::Mesh;
 use crate::target::{MeshArguments, TaskName};
@@ -11,7 +12,10 @@ use serde_json::{Value, json};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   threadmesh inbox --db mesh.db --as builder
-  threadmesh inbox --db mesh.db --as builder --content --json")]
+  threadmesh inbox --db mesh.db --as builder --content --json
+  threadmesh inbox --db mesh.db --as builder --follow
+
+With --follow it shows what is there, waits for more and shows that, until it is stopped.")]
 pub struct Arguments {
     /// Show messages after this cursor
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
@@ -22,6 +26,9 @@ pub struct Arguments {
     /// Show the texts and reasons too
     #[arg(long)]
     content: bool,
+    /// Wait for further messages, and show them as they come
+    #[arg(long)]
+    follow: bool,
     #[command(flatten)]
     mesh: MeshArguments,
 }
@@ -30,21 +37,36 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     let mut mesh = arguments.mesh.open()?;
     let receiver = TaskName::of(mesh.principal())?;
-    let mut page = page(mesh.as_mut(), &receiver, arguments.after, arguments.limit)?;
-    if !arguments.content {
-        for item in page.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten() {
-            for member in ["content", "reason"] {
-                item.get_mut("envelope").and_then(Value::as_object_mut).map(|envelope| envelope.remove(member));
-            }
+    let (mut after, mut patience) = (arguments.after, 0);
+    loop {
+        let mut page = page(mesh.as_mut(), &receiver, after, arguments.limit, patience)?;
+        if !arguments.content {
+            withhold(&mut page);
         }
+        let empty = page["items"].as_array().is_none_or(Vec::is_empty);
+        if !(arguments.follow && empty) {
+            printer.show(&page, || for_people(&receiver, &page, arguments));
+        }
+        if !arguments.follow {
+            return Ok(Exit::Accepted);
+        }
+        after = page["nextCursor"].as_u64().unwrap_or(after);
+        patience = WAIT_MS_MAX;
     }
-    printer.show(&page, || for_people(&receiver, &page, arguments));
-    Ok(Exit::Accepted)
 }
 
-/// One page of the mailbox.
-pub fn page(mesh: &mut dyn Mesh, receiver: &TaskName, after: u64, limit: u32) -> Result<Value, Failure> {
-    let params = json!({"receiver": receiver.to_json(), "afterCursor": after, "limit": limit});
+/// Takes the senders' words out of a page.
+fn withhold(page: &mut Value) {
+    for item in page.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten() {
+        for member in ["content", "reason"] {
+            item.get_mut("envelope").and_then(Value::as_object_mut).map(|envelope| envelope.remove(member));
+        }
+    }
+}
+
+/// One page of the mailbox; where it is empty, it is waited for up to `patience` milliseconds.
+pub fn page(mesh: &mut dyn Mesh, receiver: &TaskName, after: u64, limit: u32, patience: u64) -> Result<Value, Failure> {
+    let params = json!({"receiver": receiver.to_json(), "afterCursor": after, "limit": limit, "timeoutMs": patience});
     mesh.value("mailbox.listPending", &params)
 }
 
@@ -54,7 +76,7 @@ fn for_people(receiver: &TaskName, page: &Value, arguments: &Arguments) -> Vec<S
         return vec![format!("nothing is waiting for {receiver}")];
     }
     let mut lines: Vec<String> = items.iter().flat_map(|item| one(item, arguments.content)).collect();
-    if items.len() as u64 >= u64::from(arguments.limit) {
+    if !arguments.follow && items.len() as u64 >= u64::from(arguments.limit) {
         lines.push(format!("there may be more: --after {}", page["nextCursor"]));
     }
     lines

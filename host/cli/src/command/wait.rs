@@ -37,9 +37,10 @@ pub struct Arguments {
     mesh: MeshArguments,
 }
 
-/// The first pause between two looks; it doubles up to [`PAUSE_MAX`].
-const PAUSE: Duration = Duration::from_millis(20);
-const PAUSE_MAX: Duration = Duration::from_millis(500);
+/// How long one call waits at most: `wait_ms_max` of spec/limits.md.
+pub const WAIT_MS_MAX: u64 = 55_000;
+/// Messages in one look at the inbox. What can no longer be acted on is passed over by its cursor.
+const PAGE: u32 = 50;
 
 /// Runs it.
 pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
@@ -48,9 +49,11 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     let (seen, came) = match &arguments.message {
         Some(message) => {
             let sender = sender(mesh.principal(), arguments.sender.as_deref())?;
-            let params = json!({"senderIncarnationId": sender, "messageId": message});
-            watch(arguments.timeout, || {
+            let mut params = json!({"senderIncarnationId": sender, "messageId": message});
+            watch(arguments.timeout, |patience| {
+                params["timeoutMs"] = patience.into();
                 let disposition = mesh.value("messages.getDisposition", &params)?;
+                params["afterRevision"] = disposition["revision"].clone();
                 let met = wanted.iter().any(|(machine, state)| disposition[machine.as_str()] == state.as_str());
                 let came = if wanted.is_empty() { words::decided(&disposition) } else { met };
                 Ok((disposition, came))
@@ -58,8 +61,10 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
         }
         None => {
             let receiver = TaskName::of(mesh.principal())?;
-            watch(arguments.timeout, || {
-                let page = inbox::page(mesh.as_mut(), &receiver, 0, 1)?;
+            let mut after = 0;
+            watch(arguments.timeout, |patience| {
+                let page = inbox::page(mesh.as_mut(), &receiver, after, PAGE, patience)?;
+                after = page["nextCursor"].as_u64().unwrap_or(after);
                 let came = page["items"].as_array().is_some_and(|items| !items.is_empty());
                 Ok((page, came))
             })?
@@ -88,21 +93,24 @@ fn report(arguments: &Arguments, seen: &Value, came: bool, printer: Printer) {
     });
 }
 
-/// Looks again and again, ever more seldom, until what is awaited is there or the time is up.
+/// Looks at once, and then looks that wait for a change, until what is awaited is there or the time is up. `look` is told
+/// for how many milliseconds it may wait.
 fn watch(
     timeout: Duration,
-    mut look: impl FnMut() -> Result<(Value, bool), Failure>,
+    mut look: impl FnMut(u64) -> Result<(Value, bool), Failure>,
 ) -> Result<(Value, bool), Failure> {
     let deadline = Instant::now().checked_add(timeout);
-    let mut pause = PAUSE;
+    let mut patience = 0;
     loop {
-        let (seen, came) = look()?;
-        let left = deadline.map_or(PAUSE_MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
-        if came || left.is_zero() {
+        let (seen, came) = look(patience)?;
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        // Part of a millisecond counts as one: a look without patience would come back at once.
+        let left =
+            left.map_or(WAIT_MS_MAX, |left| u64::try_from(left.as_micros().div_ceil(1000)).unwrap_or(WAIT_MS_MAX));
+        if came || left == 0 {
             return Ok((seen, came));
         }
-        std::thread::sleep(pause.min(left));
-        pause = (pause * 2).min(PAUSE_MAX);
+        patience = left.min(WAIT_MS_MAX);
     }
 }
 

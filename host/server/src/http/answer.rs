@@ -127,6 +127,17 @@ pub fn error_group(error: &str) -> Option<&'static str> {
     service::group(&serde_json::from_str::<Error>(error).ok()?.data.code)
 }
 
+/// The answer where the core refuses what is no JSON-RPC frame: its `error` member.
+pub fn refused(error: &str) -> Response<Body> {
+    let text = format!("{{\"error\":{error}}}");
+    match error_group(error) {
+        Some("denied" | "conflict") => json(StatusCode::FORBIDDEN, text),
+        Some("unavailable") => retry_later(json(StatusCode::SERVICE_UNAVAILABLE, text)),
+        Some("misuse" | "trap") | None => json(StatusCode::INTERNAL_SERVER_ERROR, text),
+        Some(_) => json(StatusCode::BAD_REQUEST, text),
+    }
+}
+
 /// Says when to try again.
 pub fn retry_later(mut response: Response<Body>) -> Response<Body> {
     response.headers_mut().insert(HeaderName::from_static("retry-after"), RETRY_AFTER);

@@ -1,5 +1,6 @@
 //! Who is calling: the bearer token of a request, and whether it still counts.
 
+use super::jwt::{Jwt, Proof};
 use crate::tokens::{Entry, TokenBook};
 use axum::http::{HeaderMap, header};
 use std::sync::Arc;
@@ -22,6 +23,8 @@ pub enum Denied {
 #[derive(Debug)]
 pub struct Credential {
     entry: Entry,
+    /// What an access token proved; nothing for a token of the token file.
+    proof: Option<Proof>,
 }
 
 impl Credential {
@@ -58,12 +61,13 @@ impl Caller {
 #[derive(Clone)]
 pub struct Gate {
     book: Arc<TokenBook>,
+    jwt: Option<Arc<Jwt>>,
 }
 
 impl Gate {
-    /// Lets in the tokens of `book`.
-    pub fn new(book: Arc<TokenBook>) -> Self {
-        Gate { book }
+    /// Lets in the tokens of `book`, and the access tokens of an issuer if there is one.
+    pub fn new(book: Arc<TokenBook>, jwt: Option<Jwt>) -> Self {
+        Gate { book, jwt: jwt.map(Arc::new) }
     }
 
     /// Who sent a request with these header fields: exactly one `Authorization`, with a bearer token.
@@ -79,17 +83,25 @@ impl Gate {
 
     /// Who proves itself with `token`.
     pub fn admit(&self, token: &str) -> Result<Credential, Denied> {
-        match self.book.resolve(token) {
-            Ok(Some(entry)) => Ok(Credential { entry }),
-            Ok(None) => Err(Denied::Invalid),
+        match (self.book.resolve(token), &self.jwt) {
+            (Ok(Some(entry)), _) => Ok(Credential { entry, proof: None }),
+            (Ok(None), Some(jwt)) => {
+                let (entry, proof) = jwt.admit(token)?;
+                Ok(Credential { entry, proof: Some(proof) })
+            }
+            (Ok(None), None) => Err(Denied::Invalid),
             // An unreadable token file lets nobody in.
-            Err(_) => Err(Denied::Unavailable),
+            (Err(_), _) => Err(Denied::Unavailable),
         }
     }
 
     /// Whether a credential that was let in would be let in now.
     pub fn holds(&self, credential: &Credential) -> bool {
-        self.book.holds(&credential.entry).unwrap_or(false)
+        match (&credential.proof, &self.jwt) {
+            (None, _) => self.book.holds(&credential.entry).unwrap_or(false),
+            (Some(proof), Some(jwt)) => jwt.holds(proof),
+            (Some(_), None) => false,
+        }
     }
 }
 

@@ -34,7 +34,7 @@ impl fmt::Debug for Secret {
 }
 
 /// `sha256:` and the hex digits of the SHA-256 of the token's text.
-pub(super) fn digest(token: &str) -> String {
+pub(crate) fn digest(token: &str) -> String {
     let mut text = String::from("sha256:");
     for byte in Sha256::digest(token.as_bytes()) {
         text.push(hex(byte >> 4));

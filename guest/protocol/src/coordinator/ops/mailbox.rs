@@ -1,8 +1,9 @@
 //! `mailbox.listPending`, `mailbox.claim`, `mailbox.ack`: one worker at a time, fenced.
 
 use super::messages::{Choice, decide};
+use super::reads::patience;
 use crate::coordinator::audit::detail;
-use crate::coordinator::context::{Context, Flow, damaged};
+use crate::coordinator::context::{Context, Flow, Stop, damaged};
 use crate::coordinator::fields::Fields;
 use crate::coordinator::policy::Gate;
 use crate::coordinator::records::{
@@ -22,7 +23,8 @@ use crate::{Rule, time};
 use alloc::{string::String, vec::Vec};
 
 /// `mailbox.listPending`: undecided messages in their order. Messages that can never be acted on any more are left
-/// out; what is only deferred is shown with its time, so that a cursor never passes over it.
+/// out; what is only deferred is shown with its time, so that a cursor never passes over it. With nothing to show and
+/// nothing behind it the step waits, where the caller has patience.
 pub(crate) fn list_pending(cx: &mut Context<'_>) -> Flow<String> {
     let receiver = cx.params.member("receiver")?;
     let (task, incarnation) = (receiver.text("taskId")?, receiver.text("incarnationId")?);
@@ -41,12 +43,17 @@ pub(crate) fn list_pending(cx: &mut Context<'_>) -> Flow<String> {
     }
     let next = lives.last().map_or(after, |life| life.cursor);
     let items = lives.iter().map(|life| pending(cx, &own.record, life)).collect::<Vec<_>>();
+    let items = items.into_iter().collect::<Flow<Vec<_>>>()?;
+    let last = lives.len() < usize::try_from(most).unwrap_or(0);
+    if let Some(until) = patience(cx).filter(|_| last && items.iter().all(Option::is_none)) {
+        return Err(Stop::Wait([own.id].into(), until));
+    }
     let mut w = Writer::new();
     w.begin_object();
     w.key("items");
     w.begin_array();
     for (life, message) in lives.iter().zip(items) {
-        if let Some(message) = message? {
+        if let Some(message) = message {
             item(&mut w, life, &message, cx.now);
         }
     }

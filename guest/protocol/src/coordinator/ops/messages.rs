@@ -1,8 +1,9 @@
 //! `messages.respond`, `messages.failDelivery`, `messages.getDisposition`.
 
 use super::mailbox::disposition;
+use super::reads::patience;
 use crate::coordinator::audit::detail;
-use crate::coordinator::context::{Context, Flow, damaged};
+use crate::coordinator::context::{Context, Flow, Stop, damaged};
 use crate::coordinator::fields::Fields;
 use crate::coordinator::scene::{Role, Scene, not_visible};
 use crate::generated::limits;
@@ -110,7 +111,8 @@ pub(crate) fn fail_delivery(cx: &mut Context<'_>) -> Flow<String> {
     Ok(disposition(&scene.life))
 }
 
-/// `messages.getDisposition`: for both ends, and for whoever owns one.
+/// `messages.getDisposition`: for both ends, and for whoever owns one. While the record is not past the revision that the
+/// caller names, the step waits, where the caller has patience.
 pub(crate) fn get_disposition(cx: &mut Context<'_>) -> Flow<String> {
     let (message, sender) = (cx.params.text("messageId")?, cx.params.text("senderIncarnationId")?);
     let (scene, role) = cx.scene(message, sender)?;
@@ -118,5 +120,9 @@ pub(crate) fn get_disposition(cx: &mut Context<'_>) -> Flow<String> {
         return Err(not_visible());
     }
     scene.reads(cx, role)?;
+    let known = cx.params.maybe_int("afterRevision").is_some_and(|known| scene.life.record.revision <= known);
+    if let Some(until) = patience(cx).filter(|_| known) {
+        return Err(Stop::Wait([scene.sender_box.id, scene.receiver_box.id].into(), until));
+    }
     Ok(disposition(&scene.life))
 }

@@ -77,9 +77,8 @@ pub(crate) fn wait(cx: &mut Context<'_>) -> Flow<String> {
     }
     let own = cx.own_live_task(task, incarnation)?;
     let rows = cx.rows(&audit::find_stream(&own.id, after, limit))?;
-    let timeout = cx.params.maybe_int("timeoutMs").unwrap_or(0).clamp(0, limits::WAIT_MS_MAX);
-    if rows.is_empty() && timeout > 0 && cx.request.cursor.as_deref() != Some(TIMEOUT) {
-        return Err(Stop::Wait([own.id].into(), cx.now.saturating_add(timeout)));
+    if let Some(until) = patience(cx).filter(|_| rows.is_empty()) {
+        return Err(Stop::Wait([own.id].into(), until));
     }
     let party = &own.record.party;
     let all = matches!(cx.principal.kind, PrincipalKind::Policy | PrincipalKind::Operator);
@@ -96,6 +95,13 @@ pub(crate) fn wait(cx: &mut Context<'_>) -> Flow<String> {
     w.member_bool("timedOut", rows.is_empty());
     w.end_object();
     Ok(w.finish())
+}
+
+/// Until when a read with nothing to tell waits: nothing where the caller does not wait, or the time is over.
+pub(crate) fn patience(cx: &Context<'_>) -> Option<i64> {
+    let timeout = cx.params.maybe_int("timeoutMs").unwrap_or(0).clamp(0, limits::WAIT_MS_MAX);
+    let over = timeout == 0 || cx.request.cursor.as_deref() == Some(TIMEOUT);
+    (!over).then(|| cx.now.saturating_add(timeout))
 }
 
 /// Whether `party` is the sending side of an event about a message.

@@ -99,6 +99,75 @@ fn waiting_with_nothing_to_tell_ends_by_an_event_or_by_the_host() {
     assert_eq!(world.call(&bridge, "tasks.wait", at_once).ok()["timedOut"], true);
 }
 
+/// The answer of a read that does not wait any more.
+fn answered(world: &mut World, request: &crate::coordinator::Request) -> Value {
+    let Turn::Done(decision) = world.turn(request) else { panic!("it waits") };
+    serde_json::from_str::<Value>(&decision.response).unwrap()["value"].clone()
+}
+
+#[test]
+fn waiting_for_mail_ends_by_a_message_or_by_the_host() {
+    let mut world = World::new();
+    let (survey, bridge) = world.pair("peer");
+    let params = json!({"receiver": reference(&bridge), "timeoutMs": 1000});
+    let mut request = world.request(&bridge, "mailbox.listPending", params.clone());
+    let Turn::Wait(topics, until) = world.turn(&request) else { panic!("it does not wait") };
+    assert_eq!((topics, until), ([party(&bridge).key(TENANT)].into(), world.now + 1000));
+    world.send(&survey, &bridge, "msg_river-0001", "suggest");
+    assert_eq!(answered(&mut world, &request)["items"][0]["cursor"], 1);
+    request = world.request(&bridge, "mailbox.listPending", with(params, json!({"afterCursor": 1})));
+    assert!(matches!(world.turn(&request), Turn::Wait(..)), "what was seen before does not end it");
+    request.cursor = Some("timeout".into());
+    assert_eq!(answered(&mut world, &request), json!({"items": [], "nextCursor": 1}));
+}
+
+#[test]
+fn a_full_page_without_anything_to_act_on_is_no_reason_to_wait() {
+    let mut world = World::new();
+    let (survey, bridge) = world.pair("peer");
+    for number in 1..=3 {
+        world.send(&survey, &bridge, &alloc::format!("msg_river-000{number}"), "suggest");
+    }
+    world.now += 2 * 86_400_000 * 30;
+    let params =
+        |after: i64| json!({"receiver": reference(&bridge), "afterCursor": after, "limit": 2, "timeoutMs": 1000});
+    let request = world.request(&bridge, "mailbox.listPending", params(0));
+    assert_eq!(answered(&mut world, &request), json!({"items": [], "nextCursor": 2}), "there is more behind it");
+    let request = world.request(&bridge, "mailbox.listPending", params(2));
+    assert!(matches!(world.turn(&request), Turn::Wait(..)));
+}
+
+#[test]
+fn waiting_for_a_message_ends_with_its_next_revision() {
+    let mut world = World::new();
+    let (survey, bridge) = world.pair("peer");
+    world.send(&survey, &bridge, "msg_river-0001", "suggest");
+    let message = named(&survey, "msg_river-0001");
+    let patient = |after: i64| with(message.clone(), json!({"afterRevision": after, "timeoutMs": 1000}));
+    let mut request = world.request(&survey, "messages.getDisposition", patient(0));
+    let Turn::Wait(topics, until) = world.turn(&request) else { panic!("it does not wait") };
+    assert_eq!((topics, until), ([party(&survey).key(TENANT), party(&bridge).key(TENANT)].into(), world.now + 1000));
+    world.accept(&survey, &bridge, "msg_river-0001");
+    let decided = answered(&mut world, &request);
+    assert_eq!(decided["decision"], "accepted");
+    request.cursor = Some("timeout".into());
+    request.params = patient(decided["revision"].as_i64().unwrap()).to_string();
+    assert_eq!(answered(&mut world, &request), decided);
+    let any = with(message.clone(), json!({"timeoutMs": 1000}));
+    assert_eq!(
+        world.call(&survey, "messages.getDisposition", any).ok(),
+        decided,
+        "without a revision it does not wait"
+    );
+    let foreign = world.request(&user("bob"), "messages.getDisposition", patient(9));
+    let Turn::Done(decision) = world.turn(&foreign) else { panic!("it waits for what it may not see") };
+    assert!(
+        decision.response.contains("not-visible") || decision.response.contains("may see"),
+        "{}",
+        decision.response
+    );
+}
+
 #[test]
 fn a_page_of_mail_takes_two_rounds_and_no_boxes() {
     let mut world = World::new();

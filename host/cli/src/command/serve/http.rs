@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use threadmesh_server::http::{Gate, HttpLimits, HttpServer, Names, Tls};
+use threadmesh_server::http::{Gate, HttpLimits, HttpServer, Jwt, Names, Tls};
 use threadmesh_server::mcp;
 use threadmesh_server::service::Service;
 use threadmesh_server::stop::Stop;
@@ -27,6 +27,9 @@ pub struct HttpArguments {
     /// The certificate's private key, as PEM, closed to other accounts
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
+    /// Let in OAuth 2 access tokens (JWT) too, as this TOML file says: spec/http.md
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    jwt_config: Option<PathBuf>,
     /// Listen beyond this machine without TLS: tokens and messages can then be read on the way
     #[arg(long, requires = "listen")]
     allow_plain_http: bool,
@@ -66,7 +69,10 @@ impl HttpArguments {
             let next = "use --tls-cert and --tls-key, listen at 127.0.0.1, or say --allow-plain-http";
             return Err(Failure::unusable("listen-refused", detail, next));
         }
-        let gate = Gate::new(Arc::clone(book));
+        let jwt = self.jwt_config.as_deref().map(Jwt::load).transpose().map_err(|error| {
+            Failure::unusable("jwt-config-unusable", error, "mend the file; spec/http.md describes it")
+        })?;
+        let gate = Gate::new(Arc::clone(book), jwt);
         let unusable = |error| {
             let detail = format!("{address}: {error}");
             Failure::unusable("listen-unusable", detail, "choose another address or port: --listen")

@@ -65,7 +65,7 @@ impl<T: Transport> Client<T> {
         self.keyed("mailbox.claim", params)
     }
 
-    /// `mailbox.listPending`: Lists undecided messages of a receiver.
+    /// `mailbox.listPending`: Lists undecided messages of a receiver, as soon as there are some.
     pub fn mailbox_list_pending(&self, params: &types::MailboxListPending) -> Call<'_, T, types::MailboxListPendingResult> {
         self.plain("mailbox.listPending", params)
     }
@@ -85,7 +85,7 @@ impl<T: Transport> Client<T> {
         self.keyed("messages.forward", params)
     }
 
-    /// `messages.getDisposition`: Reads what became of a message.
+    /// `messages.getDisposition`: Reads what became of a message, as soon as it is past a revision.
     pub fn messages_get_disposition(&self, params: &types::MessagesGetDisposition) -> Call<'_, T, types::MessagesGetDispositionResult> {
         self.plain("messages.getDisposition", params)
     }

@@ -2189,7 +2189,7 @@ impl MailboxClaimResult {
     }
 }
 
-/// Lists undecided messages of a receiver.
+/// Lists undecided messages of a receiver, as soon as there are some.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MailboxListPending {
@@ -2202,13 +2202,16 @@ pub struct MailboxListPending {
     /// `limit`
     #[serde(rename = "limit", default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<i64>,
+    /// `timeoutMs`
+    #[serde(rename = "timeoutMs", default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<i64>,
 }
 
 impl MailboxListPending {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(receiver: TaskRef) -> Self {
-        MailboxListPending { receiver, after_cursor: None, limit: None }
+        MailboxListPending { receiver, after_cursor: None, limit: None, timeout_ms: None }
     }
 }
 
@@ -2579,7 +2582,7 @@ impl MessagesForwardOriginal {
 /// The message as queued. That it is queued says nothing about what its receiver decides.
 pub type MessagesForwardResult = Queued;
 
-/// Reads what became of a message.
+/// Reads what became of a message, as soon as it is past a revision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessagesGetDisposition {
@@ -2589,13 +2592,19 @@ pub struct MessagesGetDisposition {
     /// `messageId`
     #[serde(rename = "messageId")]
     pub message_id: String,
+    /// `afterRevision`
+    #[serde(rename = "afterRevision", default, skip_serializing_if = "Option::is_none")]
+    pub after_revision: Option<i64>,
+    /// `timeoutMs`
+    #[serde(rename = "timeoutMs", default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<i64>,
 }
 
 impl MessagesGetDisposition {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(sender_incarnation_id: String, message_id: String) -> Self {
-        MessagesGetDisposition { sender_incarnation_id, message_id }
+        MessagesGetDisposition { sender_incarnation_id, message_id, after_revision: None, timeout_ms: None }
     }
 }
 

@@ -332,10 +332,19 @@ fn pages() -> Story {
     story.call("builder", list, page(0, 2)).ok(items(&[1, 2], 2));
     story.call("builder", list, page(2, 2)).ok(items(&[3, 4], 4));
     story.call("builder", list, page(4, 2)).ok(items(&[], 4));
+    story.call("builder", list, with(page(0, 2), "/timeoutMs", 1_000)).ok(items(&[1, 2], 2));
+    story.call("builder", list, with(page(4, 2), "/timeoutMs", 0)).ok(items(&[], 4));
+    story.call("builder", list, with(page(4, 2), "/timeoutMs", 55_001)).error_at("params-invalid", "/timeoutMs");
     story.call("builder", list, page(0, 0)).error_at("params-invalid", "/limit");
     story.call("builder", list, page(0, 101)).error_at("params-invalid", "/limit");
     story.call("builder", list, with(page(0, 1), "/afterCursor", -1)).error_at("params-invalid", "/afterCursor");
     story.respond(2, 0, "rejected").ok(json!({}));
+    let patient =
+        |revision: u32, timeout: u32| with(with(message(2), "/afterRevision", revision), "/timeoutMs", timeout);
+    let get = "messages.getDisposition";
+    story.call("writer", get, patient(0, 1_000)).ok(received(1, "rejected", "receiver-rejected"));
+    story.call("writer", get, patient(1, 0)).ok(received(1, "rejected", "receiver-rejected"));
+    story.call("writer", get, patient(1, 55_001)).error_at("params-invalid", "/timeoutMs");
     story.call("builder", list, page(1, 2)).ok(items(&[3, 4], 4));
     let later = with(with(message_at(3, 0), "/decision", "deferred"), "/notBefore", time(MINUTE));
     story.call("builder", "messages.respond", later).ok(json!({}));

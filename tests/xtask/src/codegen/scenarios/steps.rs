@@ -1,7 +1,7 @@
 //! Single steps of `decide`: what is asked for and when, what is decided, and what the host may not do.
 
 use super::START;
-use super::cast::{envelope, message, message_at, message_id, principals, with, without, writer};
+use super::cast::{builder, envelope, message, message_at, message_id, principals, with, without, writer};
 use super::facts::{
     BUILDER_ROW, GRANT_ROW, ROUTE, WRITER_ROW, answer, budget, builder_party, counters, grant, key_row, life,
     message_row, part, row, stored, stored_at, task, under, writer_party,
@@ -52,7 +52,7 @@ impl Vector {
 }
 
 pub(super) fn vectors() -> Vec<Vector> {
-    [rounds(), refused_at_once(), budgets(), misuse(), numbers(), damage(), waits(), continued()].concat_all()
+    [rounds(), refused_at_once(), budgets(), misuse(), numbers(), damage(), waits(), mail(), continued()].concat_all()
 }
 
 trait Concat {
@@ -369,6 +369,25 @@ fn damage() -> Vec<Vector> {
         all.push(Vector::new(&format!("{name} without any member"), &[], "decide", args).error("record-damaged"));
     }
     all
+}
+
+/// Waiting for mail: the topic is the box of the receiver.
+fn mail() -> Vec<Vector> {
+    let open = json!({
+        "collection": "life", "index": "inbox", "start": format!("{BUILDER_ROW}/{:016}", 1), "end": format!("{BUILDER_ROW}0"),
+        "reverse": false, "limit": 50,
+    });
+    let params = json!({"receiver": builder(), "timeoutMs": 1_000});
+    let answers =
+        vec![answer(open, vec![]), answer(row("task", BUILDER_ROW), vec![stored(BUILDER_ROW, &task(builder_party()))])];
+    let args = args("builder", "mailbox.listPending", &params, answers);
+    let nothing = "{\"method\":\"mailbox.listPending\",\"value\":{\"items\":[],\"nextCursor\":0}}";
+    vec![
+        Vector::new("no mail yet", &[], "decide", args.clone())
+            .ok(json!({"kind": "wait", "queries": [], "waiting": {"topics": [BUILDER_ROW], "until": START + 1_000}})),
+        Vector::new("no mail until the time was over", &[], "decide", with(args, "/request/cursor", "timeout"))
+            .has(json!({"kind": "ready", "decision": {"status": "accepted", "writes": [], "response": nothing}})),
+    ]
 }
 
 /// Waiting is told with what ends it; the host ends it with a cursor.

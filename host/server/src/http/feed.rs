@@ -1,0 +1,245 @@
+//! The events of one task, one after the other: what SSE and WebSocket push.
+//!
+//! Whoever pushes asks for the next item, and asks only when the item before it is on its way, so that no more than one
+//! page is ever held. Each page is a `tasks.wait` of its own, decided as the caller stands then; what was read is handed
+//! out only while the credential holds and for a short time, and is read anew after it. Cursors are dense: where one is
+//! missing, or the caller's is ahead of the stream, that is said ([`Item::Gap`]).
+
+use super::App;
+use super::gate::Caller;
+use super::pool::Place;
+use super::rpc::Ending;
+use crate::service::{Answer, error};
+use serde::{Deserialize, Serialize};
+use serde_json::{json, value::RawValue};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use threadmesh_runtime::host::Cancel;
+use tokio::task::JoinHandle;
+
+/// Events in one page.
+const PAGE: u32 = 100;
+/// How long one read waits; a stream lives through any number of them.
+const WAIT_MS: u64 = 25_000;
+
+/// A task incarnation, as in params.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TaskRef {
+    /// The task.
+    pub task_id: String,
+    /// Its incarnation.
+    pub incarnation_id: String,
+}
+
+/// What comes next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// An event: its cursor, and its JSON text on one line.
+    Event(u64, String),
+    /// The cursors from `from` to `to` do not come; the stream goes on after `after`.
+    Gap {
+        /// The first that does not come.
+        from: u64,
+        /// The last that does not come.
+        to: u64,
+        /// What to resume after.
+        after: u64,
+    },
+    /// Nothing for as long as a stream is silent.
+    Quiet,
+    /// Nothing more. It resumes after the cursor.
+    End {
+        /// A code of spec/errors.md, `shutting-down` or `slow-consumer`.
+        reason: String,
+        /// What to resume after.
+        after: u64,
+    },
+}
+
+/// A stream of events.
+pub struct Feed {
+    reader: Reader,
+    /// The cursor of the last item handed out.
+    after: u64,
+    page: VecDeque<(u64, String)>,
+    read_at: Instant,
+    gap: Option<Item>,
+    running: Option<JoinHandle<Read>>,
+    ending: Ending,
+    /// When something was handed out last.
+    handed: Instant,
+}
+
+/// A page, or the `error` member of a refusal.
+type Read = Result<VecDeque<(u64, String)>, String>;
+
+/// Reads pages as the caller.
+#[derive(Clone)]
+struct Reader {
+    app: Arc<App>,
+    caller: Caller,
+    task: TaskRef,
+    /// Kept as long as anything of the feed runs.
+    _place: Arc<Place>,
+}
+
+impl Feed {
+    /// The events of `task` after the cursor `after`. Error: the `error` member with which the core refuses the first look.
+    pub async fn start(
+        app: &Arc<App>,
+        caller: &Caller,
+        place: Place,
+        task: TaskRef,
+        after: u64,
+    ) -> Result<Self, String> {
+        let reader = Reader { app: Arc::clone(app), caller: caller.clone(), task, _place: Arc::new(place) };
+        let first = reader.clone();
+        let head = tokio::task::spawn_blocking(move || first.head(after)).await;
+        let head = head.unwrap_or_else(|_| Err(lost()))?;
+        let gap = (head < after).then_some(Item::Gap { from: head + 1, to: after, after: head });
+        let now = Instant::now();
+        let (page, ending) = (VecDeque::new(), Ending::default());
+        Ok(Feed { reader, after: head.min(after), page, read_at: now, gap, running: None, ending, handed: now })
+    }
+
+    /// The next item; after [`Item::End`] there is none. May be dropped before it is done and called again.
+    pub async fn next(&mut self) -> Item {
+        let limits = self.reader.app.limits;
+        if self.handed.elapsed() > Duration::from_millis(limits.slow_ms_max) {
+            return self.end("slow-consumer");
+        }
+        let item = self.await_item(Duration::from_millis(limits.heartbeat_ms)).await;
+        self.handed = Instant::now();
+        item
+    }
+
+    async fn await_item(&mut self, patience: Duration) -> Item {
+        let deadline = tokio::time::Instant::now() + patience;
+        let mut pulse = tokio::time::interval(Duration::from_millis(self.reader.app.limits.pulse_ms));
+        loop {
+            if !self.reader.holds() {
+                return self.end("authentication-required");
+            }
+            if self.reader.app.is_closing() {
+                return self.end("shutting-down");
+            }
+            if let Some(item) = self.take() {
+                return item;
+            }
+            let running = self.running.get_or_insert_with(|| self.reader.read(self.after, &self.ending.0));
+            let read = tokio::select! {
+                read = running => read,
+                () = self.reader.app.closed() => continue,
+                _ = pulse.tick() => continue,
+                () = tokio::time::sleep_until(deadline) => return Item::Quiet,
+            };
+            self.running = None;
+            match read.unwrap_or_else(|_| Err(lost())) {
+                Ok(page) => (self.page, self.read_at) = (page, Instant::now()),
+                Err(error) => return self.end(&code(&error)),
+            }
+        }
+    }
+
+    /// What is there already.
+    fn take(&mut self) -> Option<Item> {
+        if let Some(gap) = self.gap.take() {
+            return Some(gap);
+        }
+        if self.read_at.elapsed() > Duration::from_millis(self.reader.app.limits.page_ms_max) {
+            self.page.clear();
+        }
+        let cursor = self.page.front()?.0;
+        if cursor > self.after + 1 {
+            let gap = Item::Gap { from: self.after + 1, to: cursor - 1, after: cursor - 1 };
+            self.after = cursor - 1;
+            return Some(gap);
+        }
+        let (cursor, text) = self.page.pop_front()?;
+        self.after = cursor;
+        Some(Item::Event(cursor, text))
+    }
+
+    fn end(&mut self, reason: &str) -> Item {
+        self.ending.0.cancel();
+        Item::End { reason: reason.to_owned(), after: self.after }
+    }
+}
+
+impl Reader {
+    fn holds(&self) -> bool {
+        self.app.gate.holds(self.caller.credential())
+    }
+
+    /// Starts to read the page after a cursor, and to wait for it.
+    fn read(&self, after: u64, cancel: &Cancel) -> JoinHandle<Read> {
+        let (reader, cancel) = (self.clone(), cancel.clone());
+        tokio::task::spawn_blocking(move || reader.page(after, PAGE, WAIT_MS, &cancel))
+    }
+
+    fn page(&self, after: u64, limit: u32, wait_ms: u64, cancel: &Cancel) -> Read {
+        let params = json!({"task": self.task, "afterCursor": after, "limit": limit, "timeoutMs": wait_ms});
+        let service = &self.app.service;
+        match service.call_until(self.caller.entry(), "tasks.wait", &params.to_string(), cancel) {
+            Answer::Result(text) => events(&text).ok_or_else(lost),
+            Answer::Error(error) => Err(error),
+        }
+    }
+
+    /// `after`, or the greatest cursor there is where that is less.
+    fn head(&self, after: u64) -> Result<u64, String> {
+        let none = Cancel::default();
+        let beyond = |cursor: u64| Ok::<bool, String>(self.page(cursor, 1, 0, &none)?.is_empty());
+        // With any cursor this asks whether the caller may look at all.
+        if !beyond(after.saturating_sub(1))? || after == 0 {
+            return Ok(after);
+        }
+        let (mut low, mut high) = (0, after);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if beyond(middle)? { high = middle } else { low = middle + 1 }
+        }
+        Ok(low)
+    }
+}
+
+/// The events of an answer of `tasks.wait`, each on one line.
+fn events(answer: &str) -> Option<VecDeque<(u64, String)>> {
+    #[derive(Deserialize)]
+    struct Wrapped<'a> {
+        #[serde(borrow)]
+        value: Page<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Page<'a> {
+        #[serde(borrow)]
+        events: Vec<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct Numbered {
+        cursor: u64,
+    }
+    let page = serde_json::from_str::<Wrapped<'_>>(answer).ok()?.value;
+    let number = |text: &str| serde_json::from_str::<Numbered>(text).ok().map(|event| event.cursor);
+    // Line ends between the tokens of JSON mean no more than a space.
+    page.events.iter().map(|event| Some((number(event.get())?, event.get().replace(['\n', '\r'], " ")))).collect()
+}
+
+/// The code of an `error` member.
+fn code(error: &str) -> String {
+    #[derive(Deserialize)]
+    struct Error {
+        data: Data,
+    }
+    #[derive(Deserialize)]
+    struct Data {
+        code: String,
+    }
+    serde_json::from_str::<Error>(error).map_or_else(|_| "core-trap".to_owned(), |error| error.data.code)
+}
+
+fn lost() -> String {
+    error("core-trap", "the stream cannot be read")
+}

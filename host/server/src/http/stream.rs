@@ -1,0 +1,33 @@
+//! `GET /stream`: JSON-RPC frames over a WebSocket, both ways, and pushed events.
+
+mod session;
+
+use super::gate::Caller;
+use super::{App, answer};
+use axum::body::Body;
+use axum::extract::ws::{WebSocketUpgrade, rejection::WebSocketUpgradeRejection};
+use axum::extract::{Extension, RawQuery, State};
+use axum::http::{Response, StatusCode};
+use std::sync::Arc;
+
+/// Makes the connection a WebSocket of its own.
+pub async fn stream(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    RawQuery(query): RawQuery,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Response<Body> {
+    if query.is_some() {
+        return answer::fault(StatusCode::BAD_REQUEST, "query-invalid", "there are no parameters here");
+    }
+    let Ok(upgrade) = upgrade else {
+        let detail = "this is a WebSocket: ask for an upgrade";
+        return answer::fault(StatusCode::UPGRADE_REQUIRED, "upgrade-required", detail);
+    };
+    let max = app.limits.body_bytes_max;
+    let live = app.keep_alive();
+    upgrade.max_message_size(max).max_frame_size(max).on_upgrade(move |socket| async move {
+        session::run(&app, &caller, socket).await;
+        drop(live);
+    })
+}

@@ -1,0 +1,311 @@
+//! The life of one WebSocket: frames in, answers and events out.
+//!
+//! Frames run in the order of their arrival. What may wait, and subscriptions, run beside them. One task writes, through a
+//! short queue: whoever fills it waits until the client has read.
+
+use super::super::App;
+use super::super::feed::{Feed, Item, TaskRef};
+use super::super::gate::Caller;
+use super::super::pool::{Full, Kind};
+use super::super::rpc::Ending;
+use crate::service::{self, Answer, Call, Frame, error, refuse, respond};
+use axum::extract::ws::{CloseFrame, Message, WebSocket};
+use futures_util::{SinkExt, StreamExt, stream::SplitSink};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, JoinSet};
+
+/// Messages that wait for the client to read.
+const QUEUE: usize = 16;
+/// Subscriptions, and frames that wait, of one connection.
+const BESIDE_MAX: usize = 16;
+/// After so many heartbeats without a word from the client the connection is taken for dead.
+const SILENT_BEATS_MAX: u32 = 3;
+
+/// Why a connection ends, as a close code of RFC 6455 and a word.
+type Close = (u16, &'static str);
+const GOING_AWAY: Close = (1001, "shutting-down");
+const NOT_TEXT: Close = (1003, "text-only");
+const REVOKED: Close = (1008, "authentication-required");
+const TOO_LONG: Close = (1009, "json-size");
+const SILENT: Close = (1001, "silent");
+
+struct Session {
+    app: Arc<App>,
+    caller: Caller,
+    out: mpsc::Sender<Message>,
+    beside: JoinSet<()>,
+    subscriptions: HashMap<u64, AbortHandle>,
+    next: u64,
+}
+
+/// Serves `socket` until one side ends it.
+pub async fn run(app: &Arc<App>, caller: &Caller, socket: WebSocket) {
+    let (sink, mut source) = socket.split();
+    let (out, queue) = mpsc::channel(QUEUE);
+    let limit = Duration::from_millis(app.limits.write_ms_max);
+    let mut writer = tokio::spawn(write(sink, queue, limit));
+    let (app, caller) = (Arc::clone(app), caller.clone());
+    let mut session = Session { app, caller, out, beside: JoinSet::new(), subscriptions: HashMap::new(), next: 1 };
+    let close = session.serve(&mut source, &mut writer).await;
+    session.end(close).await;
+    // Once nobody writes any more, the writer ends.
+    drop(session);
+    let _ = writer.await;
+}
+
+/// Writes what is in the queue, until nobody fills it any more or the client reads nothing.
+async fn write(mut sink: SplitSink<WebSocket, Message>, mut queue: mpsc::Receiver<Message>, limit: Duration) {
+    while let Some(message) = queue.recv().await {
+        let last = matches!(message, Message::Close(_));
+        let sent = tokio::time::timeout(limit, sink.send(message)).await;
+        if last || !matches!(sent, Ok(Ok(()))) {
+            return;
+        }
+    }
+}
+
+impl Session {
+    /// Serves until there is a reason to end; nothing where the client is gone.
+    async fn serve(
+        &mut self,
+        source: &mut (impl futures_util::Stream<Item = Result<Message, axum::Error>> + Unpin),
+        writer: &mut tokio::task::JoinHandle<()>,
+    ) -> Option<Close> {
+        let limits = self.app.limits;
+        let beat = Duration::from_millis(limits.heartbeat_ms);
+        let mut pulse = tokio::time::interval(Duration::from_millis(limits.pulse_ms));
+        let (mut heard, mut pinged) = (Instant::now(), Instant::now());
+        let app = Arc::clone(&self.app);
+        loop {
+            let message = tokio::select! {
+                message = source.next() => message,
+                () = app.closed() => return Some(GOING_AWAY),
+                _ = &mut *writer => return None,
+                Some(_) = self.beside.join_next() => continue,
+                _ = pulse.tick() => {
+                    if !app.gate.holds(self.caller.credential()) {
+                        return Some(REVOKED);
+                    }
+                    if heard.elapsed() > beat * SILENT_BEATS_MAX {
+                        return Some(SILENT);
+                    }
+                    if pinged.elapsed() >= beat {
+                        pinged = Instant::now();
+                        // Where the queue is full, the client has enough to read.
+                        let _ = self.out.try_send(Message::Ping(Vec::new().into()));
+                    }
+                    continue;
+                }
+            };
+            heard = Instant::now();
+            match message {
+                None | Some(Ok(Message::Close(_))) => return None,
+                Some(Err(_)) => return Some(TOO_LONG),
+                Some(Ok(Message::Binary(_))) => return Some(NOT_TEXT),
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                Some(Ok(Message::Text(_))) if !app.gate.holds(self.caller.credential()) => return Some(REVOKED),
+                Some(Ok(Message::Text(text))) => self.frame(text.to_string()).await,
+            }
+        }
+    }
+
+    /// Lets subscriptions say how they end, and closes.
+    async fn end(&mut self, close: Option<Close>) {
+        let Some((code, reason)) = close else {
+            self.beside.abort_all();
+            return;
+        };
+        let patience = Duration::from_millis(self.app.limits.drain_ms_max / 2);
+        let ended = async { while self.beside.join_next().await.is_some() {} };
+        if tokio::time::timeout(patience, ended).await.is_err() {
+            self.beside.abort_all();
+        }
+        self.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await;
+    }
+
+    async fn send(&self, message: Message) {
+        // Without a writer there is no client.
+        let _ = self.out.send(message).await;
+    }
+
+    async fn answer(&self, text: Option<String>) {
+        if let Some(text) = text {
+            self.send(Message::text(text)).await;
+        }
+    }
+
+    async fn frame(&mut self, text: String) {
+        let place = match self.app.pool.enter(Kind::Call, &self.caller) {
+            Ok(place) => place,
+            Err(full) => return self.answer(Some(respond("null", &busy(full)))).await,
+        };
+        let (app, caller) = (Arc::clone(&self.app), self.caller.clone());
+        let begun = tokio::task::spawn_blocking(move || {
+            let _place = place;
+            let frame = match app.service.split(&text) {
+                Ok(frame) => frame,
+                Err(problem) => return Err(Some(respond("null", &Answer::Error(problem)))),
+            };
+            if own_call(&frame).is_some() || service::waits(app.service.as_ref(), &frame) {
+                return Ok(frame);
+            }
+            Err(service::run(app.service.as_ref(), caller.entry(), frame))
+        });
+        match begun.await {
+            Ok(Err(answer)) => self.answer(answer).await,
+            Ok(Ok(frame)) => match own_call(&frame) {
+                Some(call) => self.own(call).await,
+                None => self.wait(frame).await,
+            },
+            Err(_) => self.answer(Some(respond("null", &Answer::Error(lost())))).await,
+        }
+    }
+
+    /// Runs a frame that may wait beside the others.
+    async fn wait(&mut self, frame: Frame) {
+        let place = self.beside();
+        let place = match place {
+            Ok(place) => place,
+            Err(full) => return self.answer(refuse(&frame, &busy(full))).await,
+        };
+        let (app, caller, out) = (Arc::clone(&self.app), self.caller.clone(), self.out.clone());
+        self.beside.spawn(async move {
+            let ending = Ending::default();
+            let (shared, cancel) = (Arc::clone(&app), ending.0.clone());
+            let mut running = tokio::task::spawn_blocking(move || {
+                let _place = place;
+                service::run_until(shared.service.as_ref(), caller.entry(), frame, &cancel)
+            });
+            let done = tokio::select! {
+                done = &mut running => done,
+                () = app.closed() => {
+                    ending.0.cancel();
+                    running.await
+                }
+            };
+            if let Some(text) = done.unwrap_or_else(|_| Some(respond("null", &Answer::Error(lost())))) {
+                let _ = out.send(Message::text(text)).await;
+            }
+        });
+    }
+
+    /// A place beside the frames.
+    fn beside(&mut self) -> Result<super::super::pool::Place, Full> {
+        while self.beside.try_join_next().is_some() {}
+        match self.beside.len() < BESIDE_MAX {
+            true => self.app.pool.enter(Kind::Wait, &self.caller),
+            false => Err(Full::Caller),
+        }
+    }
+
+    /// Answers a call that is about this connection.
+    async fn own(&mut self, call: Call) {
+        let answer = match call.method.as_str() {
+            "stream.subscribe" => self.subscribe(&call).await,
+            "stream.unsubscribe" => self.unsubscribe(&call.params),
+            _ => Err(error("method-not-found", "there is stream.subscribe and stream.unsubscribe")),
+        };
+        let (answer, feed) = match answer {
+            Ok((value, feed)) => (Answer::Result(json!({"method": call.method, "value": value}).to_string()), feed),
+            Err(problem) => (Answer::Error(problem), None),
+        };
+        if let Some(id) = &call.id {
+            self.answer(Some(respond(id, &answer))).await;
+        }
+        // Only after the answer, so that the number is known before the first event.
+        if let Some((number, feed)) = feed {
+            let handle = self.beside.spawn(push(number, feed, self.out.clone()));
+            self.subscriptions.insert(number, handle);
+        }
+    }
+
+    async fn subscribe(&mut self, call: &Call) -> Result<(Value, Option<(u64, Feed)>), String> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Params {
+            task: TaskRef,
+            #[serde(default)]
+            after: u64,
+        }
+        let shape = "stream.subscribe takes {\"task\": {taskId, incarnationId}, \"after\": cursor}";
+        let params: Params = serde_json::from_str(&call.params).map_err(|_| error("params-invalid", shape))?;
+        let place = self.beside().map_err(|full| match busy(full) {
+            Answer::Error(problem) | Answer::Result(problem) => problem,
+        })?;
+        let feed = Feed::start(&self.app, &self.caller, place, params.task, params.after).await?;
+        let number = self.next;
+        self.next += 1;
+        Ok((json!({"subscription": number}), Some((number, feed))))
+    }
+
+    fn unsubscribe(&mut self, params: &str) -> Result<(Value, Option<(u64, Feed)>), String> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Params {
+            subscription: u64,
+        }
+        let shape = "stream.unsubscribe takes {\"subscription\": number}";
+        let params: Params = serde_json::from_str(params).map_err(|_| error("params-invalid", shape))?;
+        let known = self.subscriptions.remove(&params.subscription);
+        let ended = known.is_some_and(|handle| {
+            let running = !handle.is_finished();
+            handle.abort();
+            running
+        });
+        Ok((json!({"ended": ended}), None))
+    }
+}
+
+/// The one call of a frame, where it is about the connection itself.
+fn own_call(frame: &Frame) -> Option<Call> {
+    match frame.calls.as_slice() {
+        [call] if !frame.batch && call.response.is_none() && call.method.starts_with("stream.") => Some(call.clone()),
+        _ => None,
+    }
+}
+
+/// Pushes the items of `feed` until it ends.
+async fn push(subscription: u64, mut feed: Feed, out: mpsc::Sender<Message>) {
+    loop {
+        let item = feed.next().await;
+        let text = match &item {
+            Item::Event(cursor, event) => format!(
+                "{{\"jsonrpc\":\"2.0\",\"method\":\"tasks.event\",\"params\":\
+                 {{\"subscription\":{subscription},\"cursor\":{cursor},\"event\":{event}}}}}"
+            ),
+            Item::Gap { from, to, after } => {
+                notify("tasks.gap", &json!({"subscription": subscription, "from": from, "to": to, "after": after}))
+            }
+            Item::Quiet => continue,
+            Item::End { reason, after } => {
+                notify("tasks.end", &json!({"subscription": subscription, "reason": reason, "after": after}))
+            }
+        };
+        if out.send(Message::text(text)).await.is_err() || matches!(item, Item::End { .. }) {
+            return;
+        }
+    }
+}
+
+fn notify(method: &str, params: &Value) -> String {
+    json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()
+}
+
+fn busy(full: Full) -> Answer {
+    Answer::Error(error(
+        "backpressure",
+        match full {
+            Full::Caller => "too many requests of this principal at once",
+            Full::Server => "too many requests at once",
+        },
+    ))
+}
+
+fn lost() -> String {
+    error("core-trap", "the frame could not be carried out")
+}
