@@ -6,5 +6,6 @@ mod documents;
 mod http;
 mod mesh;
 mod serve;
+mod streams;
 mod tokens;
 mod usage;

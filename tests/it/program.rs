@@ -2,9 +2,10 @@
 
 pub mod http;
 pub mod server;
+pub mod streams;
 pub mod world;
 
-pub use http::{Answered, Asked};
+pub use http::{Answered, Asked, HttpServer};
 pub use server::{Client, Server, StdioServer};
 
 use serde_json::Value;

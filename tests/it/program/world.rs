@@ -86,3 +86,42 @@ pub fn grant() -> Value {
         "decision": {"decisionId": "decision_test_0001"},
     })
 }
+
+/// A time from now, as in documents.
+pub fn time_from_now(offset_ms: i64) -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock");
+    let ms = i64::try_from(since.as_millis()).expect("a time") + offset_ms;
+    let (days, rest) = (ms.div_euclid(86_400_000), ms.rem_euclid(86_400_000));
+    // Days since 0000-03-01: years end with the leap day.
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let shifted = (5 * day + 2) / 153;
+    let (date, month) = (day - (153 * shifted + 2) / 5 + 1, if shifted < 10 { shifted + 3 } else { shifted - 9 });
+    let year = year + era * 400 + i64::from(month <= 2);
+    let (hour, minute, second) = (rest / 3_600_000, rest / 60_000 % 60, rest / 1_000 % 60);
+    format!("{year:04}-{month:02}-{date:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", rest % 1_000)
+}
+
+/// The params of a suggestion from one task to another, written now.
+pub fn suggestion(sender: &Value, target: &Value, relationship: &str, id: &str) -> Value {
+    let mut sender = sender.clone();
+    sender["actorType"] = "agent".into();
+    sender["harness"] = "test".into();
+    json!({
+        "envelope": {
+            "specVersion": "0.0-draft", "messageId": id, "messageType": "suggestion", "intent": "suggest",
+            "claimStatus": "sender-asserted", "sender": sender, "target": target, "relationshipId": relationship,
+            "content": "Use the cache.", "reason": "It is warm.",
+            "delivery": {"requestedMode": "store-only", "requiresDisposition": true},
+            "createdAt": time_from_now(0), "expiresAt": time_from_now(3_600_000),
+        },
+        "idempotencyKey": format!("idem_{id}"),
+    })
+}
+
+/// A reference to a task of this world, as `plan-1` or `build-1`.
+pub fn reference(task: &str) -> Value {
+    json!({"taskId": task, "incarnationId": format!("inc_{}_0001", task.trim_end_matches("-1"))})
+}

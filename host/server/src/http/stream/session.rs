@@ -55,7 +55,9 @@ pub async fn run(app: &Arc<App>, caller: &Caller, socket: WebSocket) {
     session.end(close).await;
     // Once nobody writes any more, the writer ends.
     drop(session);
-    let _ = writer.await;
+    if !writer.is_finished() {
+        let _ = writer.await;
+    }
 }
 
 /// Writes what is in the queue, until nobody fills it any more or the client reads nothing.
