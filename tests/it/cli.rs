@@ -5,6 +5,7 @@ mod demo;
 mod documents;
 mod http;
 mod mesh;
+mod secure;
 mod serve;
 mod streams;
 mod tokens;

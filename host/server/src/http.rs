@@ -20,6 +20,8 @@ mod rpc;
 mod sse;
 mod stall;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod tls;
 
 pub use gate::{Caller, Credential, Denied, Gate};

@@ -244,6 +244,8 @@ fn streams_and_waits_end_with_the_server() {
         }
         let params = json!({"receiver": reference("build-1"), "afterCursor": 1, "timeoutMs": 50_000});
         socket.call(7, "mailbox.listPending", &params);
+        socket.call(8, "tasks.get", &json!({"task": reference("build-1")}));
+        assert_eq!(socket.next().expect("an answer")["id"], 8, "what came before it waits by now");
         let started = Instant::now();
         server.server.ask_to_end();
         let mut told = vec![socket.next().expect("a word"), socket.next().expect("a word")];

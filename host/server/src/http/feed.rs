@@ -110,6 +110,9 @@ impl Feed {
         if self.handed.elapsed() > Duration::from_millis(limits.slow_ms_max) {
             return self.end("slow-consumer");
         }
+        if self.read_at.elapsed() > Duration::from_millis(limits.page_ms_max) {
+            self.page.clear();
+        }
         let item = self.await_item(Duration::from_millis(limits.heartbeat_ms)).await;
         self.handed = Instant::now();
         item
@@ -147,9 +150,6 @@ impl Feed {
     fn take(&mut self) -> Option<Item> {
         if let Some(gap) = self.gap.take() {
             return Some(gap);
-        }
-        if self.read_at.elapsed() > Duration::from_millis(self.reader.app.limits.page_ms_max) {
-            self.page.clear();
         }
         let cursor = self.page.front()?.0;
         if cursor > self.after + 1 {

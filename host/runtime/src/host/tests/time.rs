@@ -49,6 +49,20 @@ fn operator() -> Principal {
 }
 
 #[test]
+fn a_probe_writes_and_moves_no_time() {
+    let (clock, store) = (Manual::at(1_000_000), Arc::new(MemoryStore::new()));
+    let host = host_at(&clock, &store);
+    assert_eq!(body(&host, "stamp", "a"), "1000000");
+    clock.set(1_000_500, 500);
+    let before = store.changes().unwrap();
+    assert_eq!([host.probe(), host.probe()], [Ok(()), Ok(())]);
+    assert_ne!(store.changes().unwrap(), before);
+    assert_eq!(store.last_time(), Ok(1_000_000));
+    clock.set(900_000, -100_000);
+    assert!(matches!(host.probe(), Err(HostError::Clock(_))), "it fails as a write would");
+}
+
+#[test]
 fn a_clock_a_little_behind_stands_still() {
     let (clock, store) = (Manual::at(1_000_000), Arc::new(MemoryStore::new()));
     let host = host_at(&clock, &store);
