@@ -167,6 +167,21 @@ fn health_is_told_to_everybody_and_says_nothing_else() {
 }
 
 #[test]
+fn a_server_whose_clock_is_behind_is_not_ready() {
+    let world = World::new();
+    world.rig.write("clock", "1000000");
+    let server = world.rig.serve_http(&["--test-clock", "clock"]);
+    let said = server.send(&Asked::new("GET", "/health/ready"));
+    assert_eq!((said.status, said.body.as_str()), (503, "{\"status\":\"unavailable\"}"));
+    assert_eq!(server.send(&Asked::new("GET", "/health/live")).status, 200);
+    let refused = server.call(&world.token("alice"), "tasks.get", &task("plan-1"));
+    assert_eq!(
+        (refused.status, refused.code().as_str(), refused.field("retry-after")),
+        (503, "clock-behind", Some("1"))
+    );
+}
+
+#[test]
 fn a_port_that_others_can_reach_needs_tls_or_a_word() {
     let world = World::new();
     let refused = world.rig.run(&["serve", "--db", "mesh.db", "--listen", "0.0.0.0:0"]);

@@ -114,6 +114,39 @@ fn whoever_sends_byte_by_byte_is_cut_off() {
 }
 
 #[test]
+fn whoever_never_ends_a_handshake_is_cut_off() {
+    let rig = Rig::start(HttpLimits::default());
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&key).unwrap();
+    let [certificate, key] = [("cert.pem", certificate.pem()), ("key.pem", key.serialize_pem())].map(|(name, text)| {
+        let path = rig.folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        path
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = HttpServer {
+        service: Arc::clone(&rig.stand) as Arc<dyn Service>,
+        gate: Gate::new(Arc::clone(&rig.book), None),
+        names: Names::new(address, true, &[], &[]),
+        limits: HttpLimits { handshake_ms_max: 200, ..HttpLimits::default() },
+        tls: Some(Tls::load(&certificate, &key).unwrap()),
+        more: None,
+    };
+    let stop = rig.stop.clone();
+    let thread = std::thread::spawn(move || server.serve(listener, &stop));
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(&[22, 3, 1, 0]).unwrap();
+    let mut nothing = Vec::new();
+    let _ = stream.read_to_end(&mut nothing).expect("the server closes");
+    assert!(nothing.is_empty(), "{nothing:?}");
+    rig.finish();
+    thread.join().unwrap().unwrap();
+}
+
+#[test]
 fn a_client_that_is_gone_frees_its_place() {
     let rig = Rig::start(HttpLimits { caller_waits_max: 1, ..HttpLimits::default() });
     for _ in 0..5 {
