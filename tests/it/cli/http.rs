@@ -11,7 +11,7 @@ fn task(name: &str) -> Value {
 }
 
 #[test]
-fn frames_are_answered_as_json_rpc_says() {
+fn frames_over_http_are_answered_as_json_rpc_says() {
     let world = World::new();
     let server = world.rig.serve_http(&[]);
     let alice = world.token("alice");
