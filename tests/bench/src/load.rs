@@ -1,5 +1,6 @@
 //! Durable operations per second at several numbers of callers, beside the limits of the same disk in the same run.
 
+use crate::peers;
 use crate::raw;
 use crate::world::{self, Pair};
 use anyhow::{Context, Result};
@@ -36,7 +37,8 @@ pub fn run(directory: &Path) -> Result<()> {
     let folder = tempfile::tempdir_in(directory)?;
     let (syncs, commits) = (raw::syncs(folder.path())?, raw::commits(folder.path())?);
     println!("raw on this disk: {syncs:.0} syncs/s, {commits:.0} SQLite commits/s (one row, WAL, FULL)");
-    println!("operations/s (x raw commits), p50 / p99 ms, commits and processor time per operation:");
+    println!("operations/s (x raw commits), p50 / p99 ms, commits and processor time per operation;");
+    println!("below each what others did on a disk of the same kind, with the ratio to its commits:");
     for (callers, each, pairs) in SHAPES {
         let folder = tempfile::tempdir_in(directory)?;
         let host = world::host(folder.path(), Options::default())?;
@@ -150,5 +152,6 @@ impl Bench<'_> {
             at(50),
             at(99),
         );
+        peers::print(name, self.pairs.len());
     }
 }

@@ -1,13 +1,16 @@
 //! Measurements, side by side in one run, since machines differ and are shared: read the ratios.
 //!
-//! `cargo run --release --package threadmesh-bench -- [core|life|load] [--dir DIR]`; without a name, all of them.
+//! `cargo run --release --package threadmesh-bench -- [core|life|load|scale] [--dir DIR]`; without a name, all of them.
 //! `core`: the component on a reused instance beside native code. `life`: writes and syncs of one message life.
-//! `load`: durable operations at 1, 16 and 64 callers beside raw SQLite commits and raw syncs on the same disk.
+//! `load`: durable operations at 1, 16 and 64 callers beside raw SQLite commits and raw syncs on the same disk, and beside
+//! what other systems do in the same units. `scale`: questions about one task while the mailboxes of others fill.
 
 mod core;
 mod life;
 mod load;
+mod peers;
 mod raw;
+mod scale;
 mod world;
 
 use anyhow::{Result, bail};
@@ -20,8 +23,8 @@ fn main() -> Result<()> {
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--dir" => directory = arguments.next().map(PathBuf::from).unwrap_or(directory),
-            "core" | "life" | "load" => names.push(argument),
-            other => bail!("unknown argument {other}: core, life, load or --dir DIR"),
+            "core" | "life" | "load" | "scale" => names.push(argument),
+            other => bail!("unknown argument {other}: core, life, load, scale or --dir DIR"),
         }
     }
     let wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
@@ -33,6 +36,9 @@ fn main() -> Result<()> {
     }
     if wanted("load") {
         load::run(&directory)?;
+    }
+    if wanted("scale") {
+        scale::run(&directory)?;
     }
     Ok(())
 }
