@@ -14,7 +14,7 @@ use std::{fs, path::Path, path::PathBuf};
 /// How many behaviours the draft's tests have, and how many entries each list beside them.
 const NUMBERED: usize = 245;
 const LETTERED: [(char, usize); 3] = [('G', 17), ('A', 10), ('B', 18)];
-const SINGLE: [&str; 2] = ["C2", "C3"];
+const SINGLE: [&str; 3] = ["C1", "C2", "C3"];
 
 /// The file.
 #[derive(Debug, Deserialize)]
