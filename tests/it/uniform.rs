@@ -19,6 +19,7 @@ const NAMELESS: &[(&str, &str)] = &[
     ("anchors.declare", "it names nothing, and is the operator's own"),
     ("audit.recordDenials", "it names callers, and is the host's own"),
     ("maintenance.expireDue", "it names nothing"),
+    ("relationships.propose", "what it names is taken whether or not it is there: `operations/proposals` shows that"),
     ("tasks.register", "its names are in the scope of the caller"),
 ];
 

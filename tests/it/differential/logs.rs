@@ -85,7 +85,11 @@ pub const READS: &[&str] = &[
     "inspector.snapshot",
     "mailbox.listPending",
     "messages.getDisposition",
+    "relationships.list",
+    "relationships.listProposals",
     "tasks.get",
+    "tasks.getSummary",
+    "tasks.listRelated",
     "tasks.wait",
 ];
 

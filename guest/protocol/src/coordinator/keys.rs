@@ -1,6 +1,7 @@
 //! Keys of rows and indexes: parts joined by `/`, ordered bytewise, every part escaped so that it cannot hold a `/`.
 
 use super::Query;
+use super::context::{Flow, damaged};
 use alloc::{format, string::String};
 use core::fmt::Write;
 
@@ -53,4 +54,9 @@ pub(crate) fn numbered(
     let _ = write!(start, "/{}", number(from));
     let end = until.map_or_else(|| format!("{prefix}0"), |until| format!("{prefix}/{}", number(until)));
     Query { collection: collection.into(), index: index.into(), start, end: Some(end), reverse: false, limit }
+}
+
+/// The number at the end of a key.
+pub(crate) fn last_number(key: &str) -> Flow<i64> {
+    key.rsplit('/').next().and_then(|number| number.parse().ok()).ok_or_else(|| damaged("key"))
 }

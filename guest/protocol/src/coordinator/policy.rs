@@ -59,6 +59,7 @@ impl Gate<'_> {
         check(Rule::PO3, grant.revoked.is_none())?;
         check(Rule::PO4, !grant.superseded)?;
         check(Rule::PO5, grant.expires.is_none_or(|end| self.now < end))?;
+        check(Rule::PO12, grant.consent != Some(false))?;
         check(Rule::PO9, !urgent(self.intent) || matches!(grant.kind.as_str(), "supervisor" | "parent"))?;
         check(Rule::PO10, grant.intents.iter().any(|intent| intent == self.intent))?;
         check(Rule::PO11, grant.modes.iter().any(|mode| mode == self.mode))?;

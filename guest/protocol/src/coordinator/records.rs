@@ -7,8 +7,10 @@ pub(crate) mod grant;
 pub(crate) mod life;
 pub(crate) mod message;
 pub(crate) mod profile;
+pub(crate) mod proposal;
 pub(crate) mod replay;
 pub(crate) mod submission;
+pub(crate) mod summary;
 pub(crate) mod task;
 
 use super::context::{Flow, damaged};

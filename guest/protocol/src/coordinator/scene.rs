@@ -147,7 +147,7 @@ impl Context<'_> {
     }
 
     /// Whether the caller is another incarnation of this task. If it is live, this one is retired.
-    fn succeeds(&self, party: &Party) -> bool {
+    pub fn succeeds(&self, party: &Party) -> bool {
         let principal = self.principal;
         principal.id == party.task && principal.owner.as_deref() == Some(&party.owner)
     }

@@ -4,7 +4,7 @@ use super::Operation;
 use super::context::{Context, Flow};
 use super::ops::{
     adapters, anchors, batch, denials, facts, forward, inspect, interrupted, mailbox, maintenance, messages, outcome,
-    reads, relationships, resolve, runtime, send, submit, tasks,
+    proposals, reads, related, relationships, resolve, runtime, send, submit, summaries, tasks,
 };
 use alloc::string::String;
 
@@ -75,10 +75,19 @@ pub(crate) const TABLE: &[Entry] = &[
     write("messages.respond", messages::respond, "Decide a message without a claim."),
     write("messages.send", send::send, "Send a message under a grant."),
     write("messages.sendBatch", batch::send_batch, "Send up to 64 messages in one commit."),
+    write("relationships.consent", related::consent, "Agree to a grant that asks for it."),
     write("relationships.grant", relationships::grant, "Allow one task to send to another."),
+    read("relationships.list", related::list, "The grants from and to a task."),
+    read("relationships.listProposals", proposals::list, "The proposals from and to a task."),
+    write("relationships.propose", proposals::propose, "Ask for a grant."),
+    write("relationships.rejectProposal", proposals::reject, "Refuse what was asked for."),
     write("relationships.revoke", relationships::revoke, "Withdraw a grant."),
+    write("relationships.withdrawProposal", proposals::withdraw, "Take back what was asked for."),
     write("tasks.attach", tasks::attach, "Bind an adapter to a task."),
     read("tasks.get", tasks::get, "One task incarnation."),
+    read("tasks.getSummary", summaries::get, "What a task lets a related task know."),
+    read("tasks.listRelated", related::list_related, "The tasks that current grants relate a task to."),
+    write("tasks.publishSummary", summaries::publish, "Let a related task know something."),
     write("tasks.register", tasks::register, "Register a task incarnation."),
     write("tasks.rotateIncarnation", runtime::rotate, "Retire an incarnation and register the next."),
     write("tasks.setConsent", tasks::set_consent, "Say what a task takes, and from when on."),

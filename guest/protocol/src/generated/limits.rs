@@ -28,6 +28,15 @@ pub const FUTURE_SKEW_MS_MAX: i64 = 5000;
 /// From now to expiresAt of a grant (366 days). Unit: ms.
 pub const GRANT_LIFETIME_MS_MAX: i64 = 31622400000;
 
+/// From createdAt to expiresAt of a relationship proposal (30 days). Unit: ms.
+pub const PROPOSAL_LIFETIME_MS_MAX: i64 = 2592000000;
+
+/// Pending relationship proposals of one task, over its incarnations. Unit: count.
+pub const PROPOSALS_OPEN_MAX: i64 = 16;
+
+/// Pending relationship proposals that name one target. Unit: count.
+pub const PROPOSALS_TARGET_MAX: i64 = 64;
+
 /// How long a mailbox claim lives. Unit: ms.
 pub const CLAIM_LEASE_MS: i64 = 60000;
 

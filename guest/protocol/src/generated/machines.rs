@@ -6,6 +6,7 @@ pub mod decision;
 pub mod outcome;
 pub mod submission;
 pub mod claim;
+pub mod proposal;
 pub mod reason;
 
 pub use delivery::{Delivery, DeliveryEvent};
@@ -13,10 +14,11 @@ pub use decision::{Decision, DecisionEvent};
 pub use outcome::{Outcome, OutcomeEvent};
 pub use submission::{Submission, SubmissionEvent};
 pub use claim::{Claim, ClaimEvent};
+pub use proposal::{Proposal, ProposalEvent};
 pub use reason::Reason;
 
 /// The names of all machines.
-pub const MACHINES: &[&str] = &["delivery", "decision", "outcome", "submission", "claim"];
+pub const MACHINES: &[&str] = &["delivery", "decision", "outcome", "submission", "claim", "proposal"];
 
 /// Who may cause an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,6 +29,8 @@ pub enum Party {
     Owner,
     /// A policy principal of the tenant.
     Policy,
+    /// The task that asks for a relationship, a later incarnation of it, or its owner.
+    Proposer,
     /// Whoever runs the store.
     Operator,
     /// The running host itself, for facts that it observed; never accepted from a transport.
@@ -39,6 +43,7 @@ impl Party {
         Self::Receiver,
         Self::Owner,
         Self::Policy,
+        Self::Proposer,
         Self::Operator,
         Self::Host,
     ];
@@ -49,6 +54,7 @@ impl Party {
             Self::Receiver => "receiver",
             Self::Owner => "owner",
             Self::Policy => "policy",
+            Self::Proposer => "proposer",
             Self::Operator => "operator",
             Self::Host => "host",
         }
@@ -60,6 +66,7 @@ impl Party {
             "receiver" => Self::Receiver,
             "owner" => Self::Owner,
             "policy" => Self::Policy,
+            "proposer" => Self::Proposer,
             "operator" => Self::Operator,
             "host" => Self::Host,
             _ => return None,

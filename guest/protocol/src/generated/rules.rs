@@ -315,6 +315,8 @@ pub enum Rule {
     LC14,
     /// A mailbox claim moves only along the edges of its table. (delivery rule 6)
     LC15,
+    /// A relationship proposal moves only along the edges of its table. (ops 3 relationships.propose)
+    LC21,
     /// A message whose delivery failed or expired is never admitted or submitted later. (delivery-semantics, invariants)
     LC16,
     /// An attempt that may have crossed the boundary is never prepared or begun again. (delivery-semantics, submission)
@@ -455,6 +457,8 @@ pub enum Rule {
     PO4,
     /// The grant is not past its expiry. (ops 1.1)
     PO5,
+    /// The target consented to the grant, where the grant asks for that. (delivery rule 9)
+    PO12,
     /// Steering and interrupting need a supervisor or parent relationship. (ops 1.1)
     PO9,
     /// The grant allows the intent. (ops 1.1)
@@ -545,10 +549,46 @@ pub enum Rule {
     GA3,
     /// A grant that ends does so within the allowed lifetime. (architecture 5)
     GA4,
-    /// No proposal is named: relationship proposals are not kept yet. (ops 3 relationships.grant)
+    /// A grant that approves a proposal has its source, target, relationship type, intents, delivery modes and summary visibility. Intents and modes are sets: their order does not count, and neither do harness labels. (ops 3 relationships.grant)
     GA5,
     /// A grant is revoked by its issuer, the owner of its target or a policy. (ops 3 relationships.revoke)
     GA6,
+    /// The consent to a grant that asks for it is the target's: its own task or its owner gives it and takes it back. (delivery rule 9)
+    GA7,
+    /// Consent is given only to a grant that asks for it and that stands. (delivery rule 9)
+    GA8,
+    /// A relationship proposal is made by its source task itself. (ops 3 relationships.propose)
+    PP1,
+    /// A proposal id of an owner stands for one proposal. (ops 2; weaknesses A9)
+    PP2,
+    /// Only a pending proposal is approved, rejected or withdrawn. (ops 3 relationships.grant)
+    PP8,
+    /// A proposal is made, approved, rejected and withdrawn before it expires; at the very instant it is expired. (ops 3 relationships.propose)
+    PP3,
+    /// createdAt of a proposal is not further in the future than the allowed skew. (architecture 5)
+    PP4,
+    /// A proposal lives no longer than allowed. (architecture 5)
+    PP5,
+    /// The proposing task has room for another open proposal, counted over its incarnations. (delivery rule 8; weaknesses A10)
+    PP6,
+    /// The named target has room for another open proposal, whether or not it exists. (delivery rule 8; weaknesses A10)
+    PP7,
+    /// A proposal is rejected by the owner of its target or a policy. (weaknesses D)
+    PP9,
+    /// A proposal is withdrawn by its source task, a later incarnation of it, its owner or a policy. (weaknesses D)
+    PP10,
+    /// A summary is published under a current grant towards its task: not revoked, not superseded, not past its expiry, and consented to where it asks for that. (ops 3 tasks.publishSummary)
+    SM1,
+    /// The projection of a summary is what the grant shows, and the grant shows something. (ops 3 tasks.publishSummary)
+    SM2,
+    /// A summary id of an owner stands for one task and relationship, which has no other summary. (weaknesses A9)
+    SM3,
+    /// Publishing names the version that it replaces, or none for the first. (ops 3 tasks.publishSummary)
+    SM4,
+    /// Versions of a summary grow strictly. (ops 3 tasks.publishSummary)
+    SM5,
+    /// updatedAt of a summary is not further in the future than the allowed skew. (architecture 5)
+    SM6,
     /// The digest of a profile stands for one declaration; other content comes with another digest. (settled 5)
     AP1,
 }
@@ -710,6 +750,7 @@ const TABLE: &[Entry] = &[
     Entry("LC-13", Code::TransitionIllegal, "The outcome moves only along the edges of its table.", true),
     Entry("LC-14", Code::TransitionIllegal, "A submission moves only along the edges of its table.", true),
     Entry("LC-15", Code::TransitionIllegal, "A mailbox claim moves only along the edges of its table.", true),
+    Entry("LC-21", Code::TransitionIllegal, "A relationship proposal moves only along the edges of its table.", true),
     Entry("LC-16", Code::TransitionIllegal, "A message whose delivery failed or expired is never admitted or submitted later.", true),
     Entry("LC-17", Code::TransitionIllegal, "An attempt that may have crossed the boundary is never prepared or begun again.", true),
     Entry("LC-18", Code::DecisionReasonInvalid, "A decision other than pending carries one of the reason codes that go with it.", true),
@@ -780,6 +821,7 @@ const TABLE: &[Entry] = &[
     Entry("PO-3", Code::PolicyDenied, "The grant is not revoked.", true),
     Entry("PO-4", Code::PolicyDenied, "The grant is the current version.", true),
     Entry("PO-5", Code::PolicyDenied, "The grant is not past its expiry.", true),
+    Entry("PO-12", Code::PolicyDenied, "The target consented to the grant, where the grant asks for that.", true),
     Entry("PO-9", Code::PolicyDenied, "Steering and interrupting need a supervisor or parent relationship.", true),
     Entry("PO-10", Code::PolicyDenied, "The grant allows the intent.", true),
     Entry("PO-11", Code::PolicyDenied, "The grant allows the delivery mode.", true),
@@ -825,8 +867,26 @@ const TABLE: &[Entry] = &[
     Entry("GA-2", Code::IdempotencyConflict, "A grant id of an issuer stands for one draft; createdAt, which the server sets, does not count.", true),
     Entry("GA-3", Code::GrantVersionOrder, "Versions of a relationship between two incarnations grow strictly.", true),
     Entry("GA-4", Code::GrantInvalid, "A grant that ends does so within the allowed lifetime.", true),
-    Entry("GA-5", Code::ParamsInvalid, "No proposal is named: relationship proposals are not kept yet.", true),
+    Entry("GA-5", Code::GrantProposalMismatch, "A grant that approves a proposal has its source, target, relationship type, intents, delivery modes and summary visibility. Intents and modes are sets: their order does not count, and neither do harness labels.", true),
     Entry("GA-6", Code::GrantRevokeDenied, "A grant is revoked by its issuer, the owner of its target or a policy.", true),
+    Entry("GA-7", Code::GrantConsentDenied, "The consent to a grant that asks for it is the target's: its own task or its owner gives it and takes it back.", true),
+    Entry("GA-8", Code::StateConflict, "Consent is given only to a grant that asks for it and that stands.", true),
+    Entry("PP-1", Code::PrincipalMismatch, "A relationship proposal is made by its source task itself.", true),
+    Entry("PP-2", Code::IdempotencyConflict, "A proposal id of an owner stands for one proposal.", true),
+    Entry("PP-8", Code::ProposalNotPending, "Only a pending proposal is approved, rejected or withdrawn.", true),
+    Entry("PP-3", Code::ProposalExpired, "A proposal is made, approved, rejected and withdrawn before it expires; at the very instant it is expired.", true),
+    Entry("PP-4", Code::RelationshipProposalInvalid, "createdAt of a proposal is not further in the future than the allowed skew.", true),
+    Entry("PP-5", Code::RelationshipProposalInvalid, "A proposal lives no longer than allowed.", true),
+    Entry("PP-6", Code::Backpressure, "The proposing task has room for another open proposal, counted over its incarnations.", true),
+    Entry("PP-7", Code::Backpressure, "The named target has room for another open proposal, whether or not it exists.", true),
+    Entry("PP-9", Code::ProposalDecisionDenied, "A proposal is rejected by the owner of its target or a policy.", true),
+    Entry("PP-10", Code::ProposalDecisionDenied, "A proposal is withdrawn by its source task, a later incarnation of it, its owner or a policy.", true),
+    Entry("SM-1", Code::GrantNotActive, "A summary is published under a current grant towards its task: not revoked, not superseded, not past its expiry, and consented to where it asks for that.", true),
+    Entry("SM-2", Code::SummaryProjectionDenied, "The projection of a summary is what the grant shows, and the grant shows something.", true),
+    Entry("SM-3", Code::IdempotencyConflict, "A summary id of an owner stands for one task and relationship, which has no other summary.", true),
+    Entry("SM-4", Code::RevisionConflict, "Publishing names the version that it replaces, or none for the first.", true),
+    Entry("SM-5", Code::SummaryVersionOrder, "Versions of a summary grow strictly.", true),
+    Entry("SM-6", Code::TaskSummaryInvalid, "updatedAt of a summary is not further in the future than the allowed skew.", true),
     Entry("AP-1", Code::IdempotencyConflict, "The digest of a profile stands for one declaration; other content comes with another digest.", true),
 ];
 
@@ -986,6 +1046,7 @@ pub const ALL: &[Rule] = &[
     Rule::LC13,
     Rule::LC14,
     Rule::LC15,
+    Rule::LC21,
     Rule::LC16,
     Rule::LC17,
     Rule::LC18,
@@ -1056,6 +1117,7 @@ pub const ALL: &[Rule] = &[
     Rule::PO3,
     Rule::PO4,
     Rule::PO5,
+    Rule::PO12,
     Rule::PO9,
     Rule::PO10,
     Rule::PO11,
@@ -1103,6 +1165,24 @@ pub const ALL: &[Rule] = &[
     Rule::GA4,
     Rule::GA5,
     Rule::GA6,
+    Rule::GA7,
+    Rule::GA8,
+    Rule::PP1,
+    Rule::PP2,
+    Rule::PP8,
+    Rule::PP3,
+    Rule::PP4,
+    Rule::PP5,
+    Rule::PP6,
+    Rule::PP7,
+    Rule::PP9,
+    Rule::PP10,
+    Rule::SM1,
+    Rule::SM2,
+    Rule::SM3,
+    Rule::SM4,
+    Rule::SM5,
+    Rule::SM6,
     Rule::AP1,
 ];
 

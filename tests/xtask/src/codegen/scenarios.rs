@@ -15,10 +15,13 @@ mod mailbox;
 mod outcomes;
 mod passing;
 mod policy;
+mod proposals;
+mod related;
 mod reported;
 mod sending;
 mod steps;
 mod story;
+mod summaries;
 mod tasks;
 mod uniform;
 
@@ -53,7 +56,10 @@ const FILES: &[File] = &[
     ("delivery", "interruptions", interruptions::stories),
     ("operations", "inspector", inspector::stories),
     ("operations", "passing", passing::stories),
+    ("operations", "proposals", proposals::stories),
+    ("operations", "related", related::stories),
     ("operations", "sending", sending::stories),
+    ("operations", "summaries", summaries::stories),
     ("operations", "tasks", tasks::stories),
     ("operations", "uniform", uniform::stories),
     ("policy", "budgets", budgets::stories),

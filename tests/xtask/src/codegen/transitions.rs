@@ -38,6 +38,9 @@ struct Word {
 #[serde(deny_unknown_fields)]
 pub(super) struct Machine {
     pub(super) name: String,
+    /// It stands in a record of its own, and in no combination.
+    #[serde(default)]
+    apart: bool,
     title: String,
     intro: String,
     meaning: String,

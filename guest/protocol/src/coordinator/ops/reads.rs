@@ -3,15 +3,17 @@
 //! Records hold more than any one party may read: what is shown is listed here, and the rest stays out.
 
 use crate::coordinator::PrincipalKind;
-use crate::coordinator::Stored;
 use crate::coordinator::audit;
-use crate::coordinator::context::{Context, Flow, Stop, damaged};
+use crate::coordinator::context::{Context, Flow, Stop};
 use crate::coordinator::fields::Fields;
+use crate::coordinator::keys;
 use crate::coordinator::records::{Party, parse};
 use crate::coordinator::scene::{Role, not_visible};
+use crate::coordinator::{Query, Stored};
 use crate::generated::limits;
 use crate::json::{Value, Writer};
-use crate::time;
+use crate::rules::check;
+use crate::{Rule, time};
 use alloc::string::String;
 
 /// What the sending side sees of a message's events: nothing by which the receiver's claim, adapter or session could be
@@ -66,6 +68,21 @@ pub(crate) fn page(cx: &Context<'_>) -> (i64, u32) {
     (after, u32::try_from(limit).unwrap_or(1))
 }
 
+/// The task that a list is about, for itself while it is live, its owner, policies and the operator; and the page that
+/// `find` asks for by tenant, task, cursor and limit, which is asked for with the task where it can be.
+pub(super) fn page_of(cx: &mut Context<'_>, find: fn(&str, &Party, i64, u32) -> Query) -> Flow<(Party, Query)> {
+    let reference = cx.params.member("task")?;
+    let (task, incarnation) = (reference.text("taskId")?, reference.text("incarnationId")?);
+    let (after, limit) = page(cx);
+    if let Some(own) = cx.own_party(task, incarnation) {
+        cx.hint(&find(cx.tenant(), &own, after, limit));
+    }
+    let own = cx.own_task(task, incarnation)?.record;
+    check(Rule::OP4, cx.principal.kind != PrincipalKind::Task || own.live())?;
+    let query = find(cx.tenant(), &own.party, after, limit);
+    Ok((own.party, query))
+}
+
 /// `tasks.wait`: events of the task's stream after a cursor, at once or as soon as there are some. With nothing to tell
 /// the step waits; the host ends that with the cursor `timeout`.
 pub(crate) fn wait(cx: &mut Context<'_>) -> Flow<String> {
@@ -111,7 +128,7 @@ fn sends(party: &Party, subject: Value<'_>) -> bool {
 
 /// The number of an event in the list that its row was found in.
 pub(crate) fn cursor(row: &Stored) -> Flow<i64> {
-    row.key.rsplit('/').next().and_then(|number| number.parse().ok()).ok_or_else(|| damaged("key"))
+    keys::last_number(&row.key)
 }
 
 /// Writes an event; its cursor. `sending` says of its subject whether the reader is the sending side.

@@ -1,5 +1,6 @@
 //! `relationships.grant`, `relationships.revoke`: what one task may send to another, and who said so.
 
+use super::proposals;
 use super::relabel::{self, Label, PAGE};
 use crate::coordinator::audit::{Event, detail};
 use crate::coordinator::context::{Context, Flow, Stop};
@@ -9,7 +10,7 @@ use crate::coordinator::records::{
     boxes::Box,
     grant::{self, Grant},
     life::Life,
-    put_raw,
+    put_raw, put_text,
     task::Task,
 };
 use crate::coordinator::scene::not_visible;
@@ -24,11 +25,11 @@ use crate::{Error, Rule, time};
 use alloc::{format, string::String, vec::Vec};
 
 /// `relationships.grant`: completes the draft, checks it as an effective grant, and makes it the current one of its
-/// route. The same draft again answers with the grant as it stands.
+/// route. A proposal that it approves
+/// is approved in the same commit. The same draft again answers with the grant as it stands.
 pub(crate) fn grant(cx: &mut Context<'_>) -> Flow<String> {
     cx.control_plane()?;
-    let (draft, decision) = (cx.params.member("grant")?, cx.params.member("decision")?);
-    check_at(Rule::GA5, decision.get("proposalId").is_none(), || "/decision/proposalId".into())?;
+    let draft = cx.params.member("grant")?;
     let id = Grant::id(cx.tenant(), draft.text("grantId")?, &cx.owner_scope());
     cx.hint(&Grant::find_row(&id));
     let (source, target) = ends(cx, draft)?;
@@ -40,22 +41,37 @@ pub(crate) fn grant(cx: &mut Context<'_>) -> Flow<String> {
         return Ok(known.record.document);
     }
     check(Rule::OP4, source.record.live() && target.record.live())?;
-    let grant = effective(cx, draft, &source.record, &target.record)?;
-    let route = Grant::find_current(cx.tenant(), &grant.relationship, &grant.source, &grant.target);
-    cx.fetch(&[&route, &Box::find(&source.id), &Box::find(&target.id)])?;
+    let route =
+        Grant::find_current(cx.tenant(), draft.text("relationshipId")?, &source.record.party, &target.record.party);
+    for query in [&route, &Box::find(&source.id), &Box::find(&target.id)] {
+        cx.hint(query);
+    }
+    let proposal = proposals::approvable(cx, draft, &source.record.party, &target.record.party)?;
+    let mut grant = effective(cx, draft, &source.record, &target.record)?;
+    cx.fetch(&[&route])?;
     supersede(cx, &route, grant.version)?;
     let mut streams = Streams::default();
-    streams.load(cx, [source.id, target.id])?;
-    let told = detail(&[
-        ("decisionId", decision.text("decisionId")?),
-        ("grantDigest", &json::parse(&grant.document)?.digest()),
-        ("grantId", &grant.grant_id),
-    ]);
-    record(cx, &mut streams, &grant, "relationship-granted", told)?;
+    streams.load(cx, [source.id.clone(), target.id.clone()])?;
+    record(cx, &mut streams, &grant, "relationship-granted", granted_detail(cx, &grant)?)?;
+    grant.places = (streams.get(&source.id)?.sequence, streams.get(&target.id)?.sequence);
     streams.save(cx);
+    if let Some(proposal) = proposal {
+        proposals::approve(cx, proposal, &grant)?;
+    }
     cx.write(grant::COLLECTION, &id, 0, grant.text(), grant.entries(cx.tenant()));
     cx.resource = Some((id, grant.version));
     Ok(grant.document)
+}
+
+fn granted_detail(cx: &Context<'_>, grant: &Grant) -> Flow<String> {
+    let digest = json::parse(&grant.document)?.digest();
+    let mut told = alloc::vec![
+        ("decisionId", cx.params.member("decision")?.text("decisionId")?),
+        ("grantDigest", &digest),
+        ("grantId", &grant.grant_id),
+    ];
+    told.extend(grant.proposal.as_deref().map(|proposal| ("proposalId", proposal)));
+    Ok(detail(&told))
 }
 
 /// Both ends, from the caller's own scope or, for a policy, without doubt.
@@ -77,11 +93,14 @@ fn end(cx: &mut Context<'_>, draft: Value<'_>, name: &str) -> Flow<Row<Task>> {
     }
 }
 
-/// The grant that this issuer issued under the same id: then from the same draft.
+/// The grant that this issuer issued under the same id: then from the same draft, in the same way.
 fn granted(cx: &mut Context<'_>, id: &str, draft: Value<'_>) -> Flow<Option<Row<Grant>>> {
     let Some(row) = cx.lookup(grant::COLLECTION, id)? else { return Ok(None) };
     let known = Grant::read(row)?;
-    check(Rule::GA2, known.record.draft == draft_digest(draft))?;
+    let decision = cx.params.member("decision")?;
+    let same = known.record.proposal == decision.maybe_text("proposalId")
+        && known.record.consent.is_some() == decision.flag("requiresConsent");
+    check(Rule::GA2, same && known.record.draft == draft_digest(draft))?;
     Ok(Some(known))
 }
 
@@ -100,6 +119,7 @@ fn draft_digest(draft: Value<'_>) -> String {
 
 /// The effective grant of a draft, checked as a document.
 fn effective(cx: &Context<'_>, draft: Value<'_>, source: &Task, target: &Task) -> Flow<Grant> {
+    let decision = cx.params.member("decision")?;
     let unsealed = document(cx, draft, None)?;
     let digest = integrity_digest(json::parse(&unsealed)?.root());
     let text = document(cx, draft, Some(&digest))?;
@@ -126,6 +146,9 @@ fn effective(cx: &Context<'_>, draft: Value<'_>, source: &Task, target: &Task) -
         expires,
         revoked: None,
         superseded: false,
+        proposal: decision.maybe_text("proposalId"),
+        consent: decision.flag("requiresConsent").then_some(false),
+        places: (0, 0),
         document: text,
     })
 }
@@ -145,7 +168,9 @@ fn document(cx: &Context<'_>, draft: Value<'_>, digest: Option<&str>) -> Flow<St
     let policy = cx.principal.kind == PrincipalKind::Policy;
     w.member_str("authority", if policy { "policy" } else { "owner" });
     w.member_str("authenticationId", &cx.principal.authentication);
-    w.member_str("decisionId", cx.params.member("decision")?.text("decisionId")?);
+    let decision = cx.params.member("decision")?;
+    w.member_str("decisionId", decision.text("decisionId")?);
+    put_text(&mut w, "proposalId", decision.maybe_text("proposalId").as_deref());
     w.member_str("decidedAt", &now);
     w.key("principal");
     actor(cx, &mut w);

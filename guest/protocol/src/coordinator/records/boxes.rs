@@ -1,6 +1,6 @@
 //! Per task incarnation, what every message to or from it moves: the mailbox counters and the head of the audit stream.
 
-use super::{Flow, Row, parse};
+use super::{Flow, Row, parse, put_int};
 use crate::coordinator::{Query, Stored, fields::Fields, keys};
 use crate::generated::limits::BUDGET_WINDOW_MS;
 use crate::json::Writer;
@@ -24,6 +24,8 @@ pub(crate) struct Box {
     pub sequence: i64,
     /// Its digest; empty before the first.
     pub head: String,
+    /// When the party itself last did something on record.
+    pub active: Option<i64>,
 }
 
 impl Box {
@@ -47,6 +49,7 @@ impl Box {
             interruptions: value.int("interruptions")?,
             sequence: value.int("sequence")?,
             head: value.text("head")?.into(),
+            active: value.maybe_int("active"),
         };
         Ok(Row { id: row.id.clone(), revision: row.revision, record })
     }
@@ -66,6 +69,7 @@ impl Box {
         w.member_int("interruptions", self.interruptions);
         w.member_int("sequence", self.sequence);
         w.member_str("head", &self.head);
+        put_int(&mut w, "active", self.active);
         w.end_object();
         w.finish()
     }

@@ -1,10 +1,10 @@
 //! An effective relationship grant.
 
-use super::{Flow, Party, Row, parse, put_int};
+use super::{Flow, Party, Row, parse, put_int, put_text};
 use crate::coordinator::{Entry, Query, Stored, fields::Fields, keys};
 use crate::json::Writer;
 use crate::time;
-use alloc::{string::String, vec, vec::Vec};
+use alloc::{string::String, vec::Vec};
 
 /// The collection.
 pub(crate) const COLLECTION: &str = "grant";
@@ -40,6 +40,12 @@ pub(crate) struct Grant {
     pub revoked: Option<i64>,
     /// A newer version stands.
     pub superseded: bool,
+    /// `proposalId` of the proposal that it approved.
+    pub proposal: Option<String>,
+    /// Where it asks for the target's consent: whether the target consents.
+    pub consent: Option<bool>,
+    /// Its places among the records of the source and of the target: sequences of their audit streams.
+    pub places: (i64, i64),
 }
 
 impl Grant {
@@ -61,6 +67,12 @@ impl Grant {
     /// The current grants from one incarnation to another.
     pub fn find_route(tenant: &str, target: &str, source: &str) -> Query {
         keys::under(COLLECTION, "route", &[tenant, target, source], 16)
+    }
+
+    /// The grants from and to a party after a place; only those that stand, where `standing`.
+    pub fn find_of(tenant: &str, party: &Party, standing: bool, after: i64, limit: u32) -> Query {
+        let index = if standing { "related" } else { "party" };
+        keys::numbered(COLLECTION, index, &[&party.key(tenant)], after.saturating_add(1), None, limit)
     }
 
     /// The current grant of one relationship.
@@ -89,6 +101,9 @@ impl Grant {
             expires: value.maybe_int("expires"),
             revoked: value.maybe_int("revoked"),
             superseded: value.flag("superseded"),
+            proposal: value.maybe_text("proposal"),
+            consent: value.get("consent").and_then(|consent| consent.as_bool()),
+            places: (value.int("sourcePlace")?, value.int("targetPlace")?),
         };
         Ok(Row { id: row.id.clone(), revision: row.revision, record })
     }
@@ -133,17 +148,47 @@ impl Grant {
         put_int(&mut w, "expires", self.expires);
         put_int(&mut w, "revoked", self.revoked);
         w.member_bool("superseded", self.superseded);
+        put_text(&mut w, "proposal", self.proposal.as_deref());
+        if let Some(consent) = self.consent {
+            w.member_bool("consent", consent);
+        }
+        w.member_int("sourcePlace", self.places.0);
+        w.member_int("targetPlace", self.places.1);
         w.end_object();
         w.finish()
     }
 
     /// The index keys: a superseded grant is no route. A revoked one stays a route, so that it shadows older versions.
+    /// Both ends find every grant of theirs, and those that stand apart from the rest.
     pub fn entries(&self, tenant: &str) -> Vec<Entry> {
-        if self.superseded {
-            return Vec::new();
+        let mut entries = Vec::new();
+        for (party, place) in [(&self.source, self.places.0), (&self.target, self.places.1)] {
+            let key = keys::key(&[&party.key(tenant), &keys::number(place)]);
+            if self.stands() {
+                entries.push(Entry { index: "related".into(), key: key.clone() });
+            }
+            entries.push(Entry { index: "party".into(), key });
         }
-        let key = Self::route(tenant, &self.relationship, &self.source, &self.target);
-        vec![Entry { index: "route".into(), key }]
+        if !self.superseded {
+            let key = Self::route(tenant, &self.relationship, &self.source, &self.target);
+            entries.push(Entry { index: "route".into(), key });
+        }
+        entries
+    }
+
+    /// Whether it is neither revoked nor superseded.
+    pub fn stands(&self) -> bool {
+        self.revoked.is_none() && !self.superseded
+    }
+
+    /// Whether it allows anything at `now`.
+    pub fn current(&self, now: i64) -> bool {
+        self.stands() && self.consent != Some(false) && self.expires.is_none_or(|end| now < end)
+    }
+
+    /// What it shows of the target to the source: `summaryVisibility`.
+    pub fn visibility(&self) -> Flow<String> {
+        Ok(parse(&self.document)?.root().text("summaryVisibility")?.into())
     }
 
     /// The one current grant of a relationship from one party to another.

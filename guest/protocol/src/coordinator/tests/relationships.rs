@@ -84,7 +84,7 @@ fn drafts_that_no_grant_can_come_of_are_refused() {
     refused(&|draft| draft["grant"]["expiresAt"] = "2026-06-01T08:00:00Z".into(), invalid, "/grant/expiresAt");
     refused(&|draft| draft["grant"]["expiresAt"] = "2028-06-01T08:00:00Z".into(), invalid, "/grant/expiresAt");
     let proposal = |draft: &mut Value| draft["decision"]["proposalId"] = "proposal_00001".into();
-    refused(&proposal, Code::ParamsInvalid, "/decision/proposalId");
+    refused(&proposal, Code::NotVisible, "");
     let same = |draft: &mut Value| draft["grant"]["target"] = draft["grant"]["source"].clone();
     refused(&same, invalid, "/grant/target");
 }

@@ -306,6 +306,12 @@ impl World {
         assert!(found.next().is_none(), "there is more than one row");
     }
 
+    /// The keys of an index of a collection.
+    pub fn index(&self, collection: &str, index: &str) -> Vec<String> {
+        let keys = self.index.iter().filter(|(of, by, ..)| of == collection && by == index);
+        keys.map(|(_, _, key, _)| key.clone()).collect()
+    }
+
     /// All lives.
     pub fn lives(&self) -> Vec<Life> {
         self.rows("life").iter().map(|row| Life::read(row).expect("a life").record).collect()

@@ -120,14 +120,44 @@ impl<T: Transport> Client<T> {
         self.keyed("messages.sendBatch", params)
     }
 
+    /// `relationships.consent`: Consents to a grant that asks for the target's consent, or takes the consent back.
+    pub fn relationships_consent(&self, params: &types::RelationshipsConsent) -> Call<'_, T, Done<types::RelationshipsConsentResult>> {
+        self.keyed("relationships.consent", params)
+    }
+
     /// `relationships.grant`: Issues a grant.
     pub fn relationships_grant(&self, params: &types::RelationshipsGrant) -> Call<'_, T, Done<types::RelationshipsGrantResult>> {
         self.keyed("relationships.grant", params)
     }
 
+    /// `relationships.list`: Lists the grants from and to a task.
+    pub fn relationships_list(&self, params: &types::RelationshipsList) -> Call<'_, T, types::RelationshipsListResult> {
+        self.plain("relationships.list", params)
+    }
+
+    /// `relationships.listProposals`: Lists the relationship proposals from and to a task.
+    pub fn relationships_list_proposals(&self, params: &types::RelationshipsListProposals) -> Call<'_, T, types::RelationshipsListProposalsResult> {
+        self.plain("relationships.listProposals", params)
+    }
+
+    /// `relationships.propose`: Asks for a grant.
+    pub fn relationships_propose(&self, params: &types::RelationshipsPropose) -> Call<'_, T, Done<types::RelationshipsProposeResult>> {
+        self.keyed("relationships.propose", params)
+    }
+
+    /// `relationships.rejectProposal`: Rejects a relationship proposal. The source tells apart proposals of different owners that have the same id.
+    pub fn relationships_reject_proposal(&self, params: &types::RelationshipsRejectProposal) -> Call<'_, T, Done<types::RelationshipsRejectProposalResult>> {
+        self.keyed("relationships.rejectProposal", params)
+    }
+
     /// `relationships.revoke`: Revokes a grant.
     pub fn relationships_revoke(&self, params: &types::RelationshipsRevoke) -> Call<'_, T, Done<types::RelationshipsRevokeResult>> {
         self.keyed("relationships.revoke", params)
+    }
+
+    /// `relationships.withdrawProposal`: Withdraws a relationship proposal. The source tells apart proposals of different owners that have the same id.
+    pub fn relationships_withdraw_proposal(&self, params: &types::RelationshipsWithdrawProposal) -> Call<'_, T, Done<types::RelationshipsWithdrawProposalResult>> {
+        self.keyed("relationships.withdrawProposal", params)
     }
 
     /// `tasks.attach`: Binds an adapter to a task.
@@ -138,6 +168,21 @@ impl<T: Transport> Client<T> {
     /// `tasks.get`: Reads a task.
     pub fn tasks_get(&self, params: &types::TasksGet) -> Call<'_, T, types::TasksGetResult> {
         self.plain("tasks.get", params)
+    }
+
+    /// `tasks.getSummary`: Reads a task summary through a relationship.
+    pub fn tasks_get_summary(&self, params: &types::TasksGetSummary) -> Call<'_, T, types::TasksGetSummaryResult> {
+        self.plain("tasks.getSummary", params)
+    }
+
+    /// `tasks.listRelated`: Lists the tasks that a current grant relates to a task.
+    pub fn tasks_list_related(&self, params: &types::TasksListRelated) -> Call<'_, T, types::TasksListRelatedResult> {
+        self.plain("tasks.listRelated", params)
+    }
+
+    /// `tasks.publishSummary`: Publishes a task summary.
+    pub fn tasks_publish_summary(&self, params: &types::TasksPublishSummary) -> Call<'_, T, Done<types::TasksPublishSummaryResult>> {
+        self.keyed("tasks.publishSummary", params)
     }
 
     /// `tasks.register`: Registers a task incarnation.

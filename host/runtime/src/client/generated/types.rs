@@ -1239,6 +1239,144 @@ impl GrantDraft {
     }
 }
 
+/// A grant, as far as its reader sees it: the authorization is for the issuer, policies and the operator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GrantShown {
+    /// `specVersion`
+    #[serde(rename = "specVersion")]
+    pub spec_version: SpecVersion,
+    /// `grantId`
+    #[serde(rename = "grantId")]
+    pub grant_id: String,
+    /// `grantVersion`
+    #[serde(rename = "grantVersion")]
+    pub grant_version: i64,
+    /// `relationshipId`
+    #[serde(rename = "relationshipId")]
+    pub relationship_id: String,
+    /// `relationshipType`
+    #[serde(rename = "relationshipType")]
+    pub relationship_type: RelationshipType,
+    /// `source`
+    #[serde(rename = "source")]
+    pub source: TaskRef,
+    /// `target`
+    #[serde(rename = "target")]
+    pub target: TaskRef,
+    /// `allowedIntents`
+    #[serde(rename = "allowedIntents")]
+    pub allowed_intents: Vec<Intent>,
+    /// `allowedDeliveryModes`
+    #[serde(rename = "allowedDeliveryModes")]
+    pub allowed_delivery_modes: Vec<DeliveryMode>,
+    /// `summaryVisibility`
+    #[serde(rename = "summaryVisibility")]
+    pub summary_visibility: SummaryVisibility,
+    /// `structuredGateResponses`
+    #[serde(rename = "structuredGateResponses")]
+    pub structured_gate_responses: bool,
+    /// `grantedBy`
+    #[serde(rename = "grantedBy")]
+    pub granted_by: ControlActor,
+    /// `authorization`
+    #[serde(rename = "authorization", default, skip_serializing_if = "Option::is_none")]
+    pub authorization: Option<GrantShownAuthorization>,
+    /// `createdAt`
+    #[serde(rename = "createdAt")]
+    pub created_at: String,
+    /// `expiresAt`
+    #[serde(rename = "expiresAt", default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// `revokedAt`
+    #[serde(rename = "revokedAt", default, skip_serializing_if = "Option::is_none")]
+    pub revoked_at: Option<String>,
+}
+
+impl GrantShown {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(spec_version: SpecVersion, grant_id: String, grant_version: i64, relationship_id: String, relationship_type: RelationshipType, source: TaskRef, target: TaskRef, allowed_intents: Vec<Intent>, allowed_delivery_modes: Vec<DeliveryMode>, summary_visibility: SummaryVisibility, structured_gate_responses: bool, granted_by: ControlActor, created_at: String) -> Self {
+        GrantShown { spec_version, grant_id, grant_version, relationship_id, relationship_type, source, target, allowed_intents, allowed_delivery_modes, summary_visibility, structured_gate_responses, granted_by, authorization: None, created_at, expires_at: None, revoked_at: None }
+    }
+}
+
+/// `GrantShownAuthorization`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GrantShownAuthorization {
+    /// `authority`
+    #[serde(rename = "authority")]
+    pub authority: GrantShownAuthorizationAuthority,
+    /// `authenticationId`
+    #[serde(rename = "authenticationId")]
+    pub authentication_id: String,
+    /// `decisionId`
+    #[serde(rename = "decisionId")]
+    pub decision_id: String,
+    /// `proposalId`
+    #[serde(rename = "proposalId", default, skip_serializing_if = "Option::is_none")]
+    pub proposal_id: Option<String>,
+    /// `decidedAt`
+    #[serde(rename = "decidedAt")]
+    pub decided_at: String,
+    /// `principal`
+    #[serde(rename = "principal")]
+    pub principal: ControlActor,
+    /// `integrity`
+    #[serde(rename = "integrity")]
+    pub integrity: GrantShownAuthorizationIntegrity,
+}
+
+impl GrantShownAuthorization {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(authority: GrantShownAuthorizationAuthority, authentication_id: String, decision_id: String, decided_at: String, principal: ControlActor, integrity: GrantShownAuthorizationIntegrity) -> Self {
+        GrantShownAuthorization { authority, authentication_id, decision_id, proposal_id: None, decided_at, principal, integrity }
+    }
+}
+
+/// `GrantShownAuthorizationAuthority`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum GrantShownAuthorizationAuthority {
+    /// `owner`
+    #[serde(rename = "owner")]
+    Owner,
+    /// `policy`
+    #[serde(rename = "policy")]
+    Policy,
+}
+
+/// `GrantShownAuthorizationIntegrity`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GrantShownAuthorizationIntegrity {
+    /// `algorithm`
+    #[serde(rename = "algorithm")]
+    pub algorithm: GrantShownAuthorizationIntegrityAlgorithm,
+    /// `digest`
+    #[serde(rename = "digest")]
+    pub digest: String,
+}
+
+impl GrantShownAuthorizationIntegrity {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(algorithm: GrantShownAuthorizationIntegrityAlgorithm, digest: String) -> Self {
+        GrantShownAuthorizationIntegrity { algorithm, digest }
+    }
+}
+
+/// `GrantShownAuthorizationIntegrityAlgorithm`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum GrantShownAuthorizationIntegrityAlgorithm {
+    /// `sha-256`
+    #[default]
+    #[serde(rename = "sha-256")]
+    Sha256,
+}
+
 /// Shows a message as the caller may see it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -3048,6 +3186,86 @@ impl ProfileRef {
     }
 }
 
+/// A proposal, as far as its reader sees it: the reason is withheld from some, and gone after a purge.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProposalShown {
+    /// `specVersion`
+    #[serde(rename = "specVersion")]
+    pub spec_version: SpecVersion,
+    /// `proposalId`
+    #[serde(rename = "proposalId")]
+    pub proposal_id: String,
+    /// `source`
+    #[serde(rename = "source")]
+    pub source: TaskRef,
+    /// `target`
+    #[serde(rename = "target")]
+    pub target: TaskRef,
+    /// `relationshipType`
+    #[serde(rename = "relationshipType")]
+    pub relationship_type: RelationshipType,
+    /// `requestedIntents`
+    #[serde(rename = "requestedIntents")]
+    pub requested_intents: Vec<Intent>,
+    /// `requestedDeliveryModes`
+    #[serde(rename = "requestedDeliveryModes")]
+    pub requested_delivery_modes: Vec<DeliveryMode>,
+    /// `requestedSummaryVisibility`
+    #[serde(rename = "requestedSummaryVisibility")]
+    pub requested_summary_visibility: SummaryVisibility,
+    /// `reason`
+    #[serde(rename = "reason", default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// `proposedBy`
+    #[serde(rename = "proposedBy")]
+    pub proposed_by: ProposalShownProposedBy,
+    /// `createdAt`
+    #[serde(rename = "createdAt")]
+    pub created_at: String,
+    /// `expiresAt`
+    #[serde(rename = "expiresAt")]
+    pub expires_at: String,
+}
+
+impl ProposalShown {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(spec_version: SpecVersion, proposal_id: String, source: TaskRef, target: TaskRef, relationship_type: RelationshipType, requested_intents: Vec<Intent>, requested_delivery_modes: Vec<DeliveryMode>, requested_summary_visibility: SummaryVisibility, proposed_by: ProposalShownProposedBy, created_at: String, expires_at: String) -> Self {
+        ProposalShown { spec_version, proposal_id, source, target, relationship_type, requested_intents, requested_delivery_modes, requested_summary_visibility, reason: None, proposed_by, created_at, expires_at }
+    }
+}
+
+/// `ProposalShownProposedBy`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProposalShownProposedBy {
+    /// `actorType`
+    #[serde(rename = "actorType")]
+    pub actor_type: ProposalShownProposedByActorType,
+    /// `task`
+    #[serde(rename = "task")]
+    pub task: TaskRef,
+}
+
+impl ProposalShownProposedBy {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(actor_type: ProposalShownProposedByActorType, task: TaskRef) -> Self {
+        ProposalShownProposedBy { actor_type, task }
+    }
+}
+
+/// `ProposalShownProposedByActorType`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ProposalShownProposedByActorType {
+    /// `agent`
+    #[default]
+    #[serde(rename = "agent")]
+    Agent,
+}
+
 /// `Queued`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -3184,6 +3402,86 @@ pub enum ReconciliationResolution {
     ManualRequired,
 }
 
+/// A task asks for a grant towards another task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationshipProposal {
+    /// `specVersion`
+    #[serde(rename = "specVersion")]
+    pub spec_version: SpecVersion,
+    /// `proposalId`
+    #[serde(rename = "proposalId")]
+    pub proposal_id: String,
+    /// `source`
+    #[serde(rename = "source")]
+    pub source: TaskRef,
+    /// `target`
+    #[serde(rename = "target")]
+    pub target: TaskRef,
+    /// `relationshipType`
+    #[serde(rename = "relationshipType")]
+    pub relationship_type: RelationshipType,
+    /// `requestedIntents`
+    #[serde(rename = "requestedIntents")]
+    pub requested_intents: Vec<Intent>,
+    /// `requestedDeliveryModes`
+    #[serde(rename = "requestedDeliveryModes")]
+    pub requested_delivery_modes: Vec<DeliveryMode>,
+    /// `requestedSummaryVisibility`
+    #[serde(rename = "requestedSummaryVisibility")]
+    pub requested_summary_visibility: SummaryVisibility,
+    /// `reason`
+    #[serde(rename = "reason")]
+    pub reason: String,
+    /// `proposedBy`
+    #[serde(rename = "proposedBy")]
+    pub proposed_by: RelationshipProposalProposedBy,
+    /// `createdAt`
+    #[serde(rename = "createdAt")]
+    pub created_at: String,
+    /// `expiresAt`
+    #[serde(rename = "expiresAt")]
+    pub expires_at: String,
+}
+
+impl RelationshipProposal {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(spec_version: SpecVersion, proposal_id: String, source: TaskRef, target: TaskRef, relationship_type: RelationshipType, requested_intents: Vec<Intent>, requested_delivery_modes: Vec<DeliveryMode>, requested_summary_visibility: SummaryVisibility, reason: String, proposed_by: RelationshipProposalProposedBy, created_at: String, expires_at: String) -> Self {
+        RelationshipProposal { spec_version, proposal_id, source, target, relationship_type, requested_intents, requested_delivery_modes, requested_summary_visibility, reason, proposed_by, created_at, expires_at }
+    }
+}
+
+/// `RelationshipProposalProposedBy`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationshipProposalProposedBy {
+    /// `actorType`
+    #[serde(rename = "actorType")]
+    pub actor_type: RelationshipProposalProposedByActorType,
+    /// `task`
+    #[serde(rename = "task")]
+    pub task: TaskRef,
+}
+
+impl RelationshipProposalProposedBy {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(actor_type: RelationshipProposalProposedByActorType, task: TaskRef) -> Self {
+        RelationshipProposalProposedBy { actor_type, task }
+    }
+}
+
+/// `RelationshipProposalProposedByActorType`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RelationshipProposalProposedByActorType {
+    /// `agent`
+    #[default]
+    #[serde(rename = "agent")]
+    Agent,
+}
+
 /// `RelationshipType`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum RelationshipType {
@@ -3205,6 +3503,55 @@ pub enum RelationshipType {
     /// `observer`
     #[serde(rename = "observer")]
     Observer,
+}
+
+/// Consents to a grant that asks for the target's consent, or takes the consent back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationshipsConsent {
+    /// `grantId`
+    #[serde(rename = "grantId")]
+    pub grant_id: String,
+    /// `expectedGrantVersion`
+    #[serde(rename = "expectedGrantVersion")]
+    pub expected_grant_version: i64,
+    /// `consent`
+    #[serde(rename = "consent")]
+    pub consent: bool,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl RelationshipsConsent {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(grant_id: String, expected_grant_version: i64, consent: bool) -> Self {
+        RelationshipsConsent { grant_id, expected_grant_version, consent, idempotency_key: None }
+    }
+}
+
+/// The grant, and whether the target consents to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationshipsConsentResult {
+    /// `grantId`
+    #[serde(rename = "grantId")]
+    pub grant_id: String,
+    /// `grantVersion`
+    #[serde(rename = "grantVersion")]
+    pub grant_version: i64,
+    /// `consent`
+    #[serde(rename = "consent")]
+    pub consent: bool,
+}
+
+impl RelationshipsConsentResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(grant_id: String, grant_version: i64, consent: bool) -> Self {
+        RelationshipsConsentResult { grant_id, grant_version, consent }
+    }
 }
 
 /// Issues a grant.
@@ -3240,18 +3587,463 @@ pub struct RelationshipsGrantDecision {
     /// `proposalId`
     #[serde(rename = "proposalId", default, skip_serializing_if = "Option::is_none")]
     pub proposal_id: Option<String>,
+    /// `requiresConsent`
+    #[serde(rename = "requiresConsent", default, skip_serializing_if = "Option::is_none")]
+    pub requires_consent: Option<bool>,
 }
 
 impl RelationshipsGrantDecision {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(decision_id: String) -> Self {
-        RelationshipsGrantDecision { decision_id, proposal_id: None }
+        RelationshipsGrantDecision { decision_id, proposal_id: None, requires_consent: None }
     }
 }
 
 /// The grant in force.
 pub type RelationshipsGrantResult = Grant;
+
+/// Lists the grants from and to a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationshipsList {
+    /// `task`
+    #[serde(rename = "task")]
+    pub task: TaskRef,
+    /// `afterCursor`
+    #[serde(rename = "afterCursor", default, skip_serializing_if = "Option::is_none")]
+    pub after_cursor: Option<i64>,
+    /// `limit`
+    #[serde(rename = "limit", default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<i64>,
+}
+
+impl RelationshipsList {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(task: TaskRef) -> Self {
+        RelationshipsList { task, after_cursor: None, limit: None }
+    }
+}
+
+/// Lists the relationship proposals from and to a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationshipsListProposals {
+    /// `task`
+    #[serde(rename = "task")]
+    pub task: TaskRef,
+    /// `afterCursor`
+    #[serde(rename = "afterCursor", default, skip_serializing_if = "Option::is_none")]
+    pub after_cursor: Option<i64>,
+    /// `limit`
+    #[serde(rename = "limit", default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<i64>,
+}
+
+impl RelationshipsListProposals {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(task: TaskRef) -> Self {
+        RelationshipsListProposals { task, after_cursor: None, limit: None }
+    }
+}
+
+/// The proposals from and to the task after the cursor, in order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationshipsListProposalsResult {
+    /// `items`
+    #[serde(rename = "items")]
+    pub items: Vec<RelationshipsListProposalsResultItemsItem>,
+    /// `nextCursor`
+    #[serde(rename = "nextCursor")]
+    pub next_cursor: i64,
+}
+
+impl RelationshipsListProposalsResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(items: Vec<RelationshipsListProposalsResultItemsItem>, next_cursor: i64) -> Self {
+        RelationshipsListProposalsResult { items, next_cursor }
+    }
+}
+
+/// `RelationshipsListProposalsResultItemsItem`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationshipsListProposalsResultItemsItem {
+    /// `cursor`
+    #[serde(rename = "cursor")]
+    pub cursor: i64,
+    /// `side`
+    #[serde(rename = "side")]
+    pub side: RelationshipsListProposalsResultItemsItemSide,
+    /// `proposal`
+    #[serde(rename = "proposal")]
+    pub proposal: ProposalShown,
+    /// `content`
+    #[serde(rename = "content")]
+    pub content: RelationshipsListProposalsResultItemsItemContent,
+    /// `status`
+    #[serde(rename = "status")]
+    pub status: RelationshipsListProposalsResultItemsItemStatus,
+    /// `proposedAt`
+    #[serde(rename = "proposedAt")]
+    pub proposed_at: String,
+    /// `decidedAt`
+    #[serde(rename = "decidedAt", default, skip_serializing_if = "Option::is_none")]
+    pub decided_at: Option<String>,
+    /// `reasonCode`
+    #[serde(rename = "reasonCode", default, skip_serializing_if = "Option::is_none")]
+    pub reason_code: Option<ReasonCode>,
+    /// `grantId`
+    #[serde(rename = "grantId", default, skip_serializing_if = "Option::is_none")]
+    pub grant_id: Option<String>,
+}
+
+impl RelationshipsListProposalsResultItemsItem {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(cursor: i64, side: RelationshipsListProposalsResultItemsItemSide, proposal: ProposalShown, content: RelationshipsListProposalsResultItemsItemContent, status: RelationshipsListProposalsResultItemsItemStatus, proposed_at: String) -> Self {
+        RelationshipsListProposalsResultItemsItem { cursor, side, proposal, content, status, proposed_at, decided_at: None, reason_code: None, grant_id: None }
+    }
+}
+
+/// `RelationshipsListProposalsResultItemsItemContent`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RelationshipsListProposalsResultItemsItemContent {
+    /// `visible`
+    #[serde(rename = "visible")]
+    Visible,
+    /// `withheld`
+    #[serde(rename = "withheld")]
+    Withheld,
+    /// `purged`
+    #[serde(rename = "purged")]
+    Purged,
+}
+
+/// `RelationshipsListProposalsResultItemsItemSide`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RelationshipsListProposalsResultItemsItemSide {
+    /// `source`
+    #[serde(rename = "source")]
+    Source,
+    /// `target`
+    #[serde(rename = "target")]
+    Target,
+}
+
+/// `RelationshipsListProposalsResultItemsItemStatus`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RelationshipsListProposalsResultItemsItemStatus {
+    /// `pending`
+    #[serde(rename = "pending")]
+    Pending,
+    /// `approved`
+    #[serde(rename = "approved")]
+    Approved,
+    /// `rejected`
+    #[serde(rename = "rejected")]
+    Rejected,
+    /// `withdrawn`
+    #[serde(rename = "withdrawn")]
+    Withdrawn,
+    /// `expired`
+    #[serde(rename = "expired")]
+    Expired,
+}
+
+/// The grants from and to the task after the cursor, in order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationshipsListResult {
+    /// `items`
+    #[serde(rename = "items")]
+    pub items: Vec<RelationshipsListResultItemsItem>,
+    /// `nextCursor`
+    #[serde(rename = "nextCursor")]
+    pub next_cursor: i64,
+}
+
+impl RelationshipsListResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(items: Vec<RelationshipsListResultItemsItem>, next_cursor: i64) -> Self {
+        RelationshipsListResult { items, next_cursor }
+    }
+}
+
+/// `RelationshipsListResultItemsItem`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationshipsListResultItemsItem {
+    /// `cursor`
+    #[serde(rename = "cursor")]
+    pub cursor: i64,
+    /// `side`
+    #[serde(rename = "side")]
+    pub side: RelationshipsListResultItemsItemSide,
+    /// `status`
+    #[serde(rename = "status")]
+    pub status: RelationshipsListResultItemsItemStatus,
+    /// `consent`
+    #[serde(rename = "consent", default, skip_serializing_if = "Option::is_none")]
+    pub consent: Option<bool>,
+    /// `grant`
+    #[serde(rename = "grant")]
+    pub grant: GrantShown,
+}
+
+impl RelationshipsListResultItemsItem {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(cursor: i64, side: RelationshipsListResultItemsItemSide, status: RelationshipsListResultItemsItemStatus, grant: GrantShown) -> Self {
+        RelationshipsListResultItemsItem { cursor, side, status, consent: None, grant }
+    }
+}
+
+/// `RelationshipsListResultItemsItemSide`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RelationshipsListResultItemsItemSide {
+    /// `source`
+    #[serde(rename = "source")]
+    Source,
+    /// `target`
+    #[serde(rename = "target")]
+    Target,
+}
+
+/// `RelationshipsListResultItemsItemStatus`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RelationshipsListResultItemsItemStatus {
+    /// `current`
+    #[serde(rename = "current")]
+    Current,
+    /// `awaiting-consent`
+    #[serde(rename = "awaiting-consent")]
+    AwaitingConsent,
+    /// `expired`
+    #[serde(rename = "expired")]
+    Expired,
+    /// `superseded`
+    #[serde(rename = "superseded")]
+    Superseded,
+    /// `revoked`
+    #[serde(rename = "revoked")]
+    Revoked,
+}
+
+/// Asks for a grant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationshipsPropose {
+    /// `proposal`
+    #[serde(rename = "proposal")]
+    pub proposal: RelationshipProposal,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl RelationshipsPropose {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(proposal: RelationshipProposal) -> Self {
+        RelationshipsPropose { proposal, idempotency_key: None }
+    }
+}
+
+/// The proposal and what became of it; `replay` says that it was made before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationshipsProposeResult {
+    /// `replay`
+    #[serde(rename = "replay")]
+    pub replay: bool,
+    /// `proposal`
+    #[serde(rename = "proposal")]
+    pub proposal: ProposalShown,
+    /// `content`
+    #[serde(rename = "content")]
+    pub content: RelationshipsProposeResultContent,
+    /// `status`
+    #[serde(rename = "status")]
+    pub status: RelationshipsProposeResultStatus,
+    /// `proposedAt`
+    #[serde(rename = "proposedAt")]
+    pub proposed_at: String,
+    /// `decidedAt`
+    #[serde(rename = "decidedAt", default, skip_serializing_if = "Option::is_none")]
+    pub decided_at: Option<String>,
+    /// `reasonCode`
+    #[serde(rename = "reasonCode", default, skip_serializing_if = "Option::is_none")]
+    pub reason_code: Option<ReasonCode>,
+    /// `grantId`
+    #[serde(rename = "grantId", default, skip_serializing_if = "Option::is_none")]
+    pub grant_id: Option<String>,
+}
+
+impl RelationshipsProposeResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(replay: bool, proposal: ProposalShown, content: RelationshipsProposeResultContent, status: RelationshipsProposeResultStatus, proposed_at: String) -> Self {
+        RelationshipsProposeResult { replay, proposal, content, status, proposed_at, decided_at: None, reason_code: None, grant_id: None }
+    }
+}
+
+/// `RelationshipsProposeResultContent`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RelationshipsProposeResultContent {
+    /// `visible`
+    #[serde(rename = "visible")]
+    Visible,
+    /// `withheld`
+    #[serde(rename = "withheld")]
+    Withheld,
+    /// `purged`
+    #[serde(rename = "purged")]
+    Purged,
+}
+
+/// `RelationshipsProposeResultStatus`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RelationshipsProposeResultStatus {
+    /// `pending`
+    #[serde(rename = "pending")]
+    Pending,
+    /// `approved`
+    #[serde(rename = "approved")]
+    Approved,
+    /// `rejected`
+    #[serde(rename = "rejected")]
+    Rejected,
+    /// `withdrawn`
+    #[serde(rename = "withdrawn")]
+    Withdrawn,
+    /// `expired`
+    #[serde(rename = "expired")]
+    Expired,
+}
+
+/// Rejects a relationship proposal. The source tells apart proposals of different owners that have the same id.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationshipsRejectProposal {
+    /// `proposalId`
+    #[serde(rename = "proposalId")]
+    pub proposal_id: String,
+    /// `source`
+    #[serde(rename = "source", default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<TaskRef>,
+    /// `reasonCode`
+    #[serde(rename = "reasonCode", default, skip_serializing_if = "Option::is_none")]
+    pub reason_code: Option<RelationshipsRejectProposalReasonCode>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl RelationshipsRejectProposal {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(proposal_id: String) -> Self {
+        RelationshipsRejectProposal { proposal_id, source: None, reason_code: None, idempotency_key: None }
+    }
+}
+
+/// `RelationshipsRejectProposalReasonCode`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RelationshipsRejectProposalReasonCode {
+    /// `policy-denied`
+    #[serde(rename = "policy-denied")]
+    PolicyDenied,
+    /// `receiver-rejected`
+    #[serde(rename = "receiver-rejected")]
+    ReceiverRejected,
+    /// `structured-gate-required`
+    #[serde(rename = "structured-gate-required")]
+    StructuredGateRequired,
+    /// `backpressure`
+    #[serde(rename = "backpressure")]
+    Backpressure,
+    /// `evidence-insufficient`
+    #[serde(rename = "evidence-insufficient")]
+    EvidenceInsufficient,
+    /// `other`
+    #[serde(rename = "other")]
+    Other,
+}
+
+/// The proposal as rejected.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationshipsRejectProposalResult {
+    /// `proposal`
+    #[serde(rename = "proposal")]
+    pub proposal: ProposalShown,
+    /// `content`
+    #[serde(rename = "content")]
+    pub content: RelationshipsRejectProposalResultContent,
+    /// `status`
+    #[serde(rename = "status")]
+    pub status: RelationshipsRejectProposalResultStatus,
+    /// `proposedAt`
+    #[serde(rename = "proposedAt")]
+    pub proposed_at: String,
+    /// `decidedAt`
+    #[serde(rename = "decidedAt", default, skip_serializing_if = "Option::is_none")]
+    pub decided_at: Option<String>,
+    /// `reasonCode`
+    #[serde(rename = "reasonCode", default, skip_serializing_if = "Option::is_none")]
+    pub reason_code: Option<ReasonCode>,
+    /// `grantId`
+    #[serde(rename = "grantId", default, skip_serializing_if = "Option::is_none")]
+    pub grant_id: Option<String>,
+}
+
+impl RelationshipsRejectProposalResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(proposal: ProposalShown, content: RelationshipsRejectProposalResultContent, status: RelationshipsRejectProposalResultStatus, proposed_at: String) -> Self {
+        RelationshipsRejectProposalResult { proposal, content, status, proposed_at, decided_at: None, reason_code: None, grant_id: None }
+    }
+}
+
+/// `RelationshipsRejectProposalResultContent`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RelationshipsRejectProposalResultContent {
+    /// `visible`
+    #[serde(rename = "visible")]
+    Visible,
+    /// `withheld`
+    #[serde(rename = "withheld")]
+    Withheld,
+    /// `purged`
+    #[serde(rename = "purged")]
+    Purged,
+}
+
+/// `RelationshipsRejectProposalResultStatus`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RelationshipsRejectProposalResultStatus {
+    /// `pending`
+    #[serde(rename = "pending")]
+    Pending,
+    /// `approved`
+    #[serde(rename = "approved")]
+    Approved,
+    /// `rejected`
+    #[serde(rename = "rejected")]
+    Rejected,
+    /// `withdrawn`
+    #[serde(rename = "withdrawn")]
+    Withdrawn,
+    /// `expired`
+    #[serde(rename = "expired")]
+    Expired,
+}
 
 /// Revokes a grant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -3306,6 +4098,98 @@ impl RelationshipsRevokeResult {
     pub fn new(grant_id: String, grant_version: i64, revoked_at: String, invalidated_messages: i64, remaining: bool, replay: bool) -> Self {
         RelationshipsRevokeResult { grant_id, grant_version, revoked_at, invalidated_messages, remaining, replay }
     }
+}
+
+/// Withdraws a relationship proposal. The source tells apart proposals of different owners that have the same id.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationshipsWithdrawProposal {
+    /// `proposalId`
+    #[serde(rename = "proposalId")]
+    pub proposal_id: String,
+    /// `source`
+    #[serde(rename = "source", default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<TaskRef>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl RelationshipsWithdrawProposal {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(proposal_id: String) -> Self {
+        RelationshipsWithdrawProposal { proposal_id, source: None, idempotency_key: None }
+    }
+}
+
+/// The proposal as withdrawn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelationshipsWithdrawProposalResult {
+    /// `proposal`
+    #[serde(rename = "proposal")]
+    pub proposal: ProposalShown,
+    /// `content`
+    #[serde(rename = "content")]
+    pub content: RelationshipsWithdrawProposalResultContent,
+    /// `status`
+    #[serde(rename = "status")]
+    pub status: RelationshipsWithdrawProposalResultStatus,
+    /// `proposedAt`
+    #[serde(rename = "proposedAt")]
+    pub proposed_at: String,
+    /// `decidedAt`
+    #[serde(rename = "decidedAt", default, skip_serializing_if = "Option::is_none")]
+    pub decided_at: Option<String>,
+    /// `reasonCode`
+    #[serde(rename = "reasonCode", default, skip_serializing_if = "Option::is_none")]
+    pub reason_code: Option<ReasonCode>,
+    /// `grantId`
+    #[serde(rename = "grantId", default, skip_serializing_if = "Option::is_none")]
+    pub grant_id: Option<String>,
+}
+
+impl RelationshipsWithdrawProposalResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(proposal: ProposalShown, content: RelationshipsWithdrawProposalResultContent, status: RelationshipsWithdrawProposalResultStatus, proposed_at: String) -> Self {
+        RelationshipsWithdrawProposalResult { proposal, content, status, proposed_at, decided_at: None, reason_code: None, grant_id: None }
+    }
+}
+
+/// `RelationshipsWithdrawProposalResultContent`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RelationshipsWithdrawProposalResultContent {
+    /// `visible`
+    #[serde(rename = "visible")]
+    Visible,
+    /// `withheld`
+    #[serde(rename = "withheld")]
+    Withheld,
+    /// `purged`
+    #[serde(rename = "purged")]
+    Purged,
+}
+
+/// `RelationshipsWithdrawProposalResultStatus`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RelationshipsWithdrawProposalResultStatus {
+    /// `pending`
+    #[serde(rename = "pending")]
+    Pending,
+    /// `approved`
+    #[serde(rename = "approved")]
+    Approved,
+    /// `rejected`
+    #[serde(rename = "rejected")]
+    Rejected,
+    /// `withdrawn`
+    #[serde(rename = "withdrawn")]
+    Withdrawn,
+    /// `expired`
+    #[serde(rename = "expired")]
+    Expired,
 }
 
 /// `Resolved`
@@ -3689,6 +4573,191 @@ pub enum TaskState {
     Unknown,
 }
 
+/// What a task lets a related task know of it, as far as a grant shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskSummary {
+    /// `specVersion`
+    #[serde(rename = "specVersion")]
+    pub spec_version: SpecVersion,
+    /// `summaryId`
+    #[serde(rename = "summaryId")]
+    pub summary_id: String,
+    /// `summaryVersion`
+    #[serde(rename = "summaryVersion")]
+    pub summary_version: i64,
+    /// `task`
+    #[serde(rename = "task")]
+    pub task: TaskRef,
+    /// `projection`
+    #[serde(rename = "projection")]
+    pub projection: TaskSummaryProjection,
+    /// `state`
+    #[serde(rename = "state")]
+    pub state: TaskState,
+    /// `objective`
+    #[serde(rename = "objective", default, skip_serializing_if = "Option::is_none")]
+    pub objective: Option<TaskSummaryObjective>,
+    /// `activeRunId`
+    #[serde(rename = "activeRunId", default, skip_serializing_if = "Option::is_none")]
+    pub active_run_id: Option<String>,
+    /// `blockerHint`
+    #[serde(rename = "blockerHint", default, skip_serializing_if = "Option::is_none")]
+    pub blocker_hint: Option<String>,
+    /// `dependencyHints`
+    #[serde(rename = "dependencyHints", default, skip_serializing_if = "Option::is_none")]
+    pub dependency_hints: Option<Vec<String>>,
+    /// `coordination`
+    #[serde(rename = "coordination")]
+    pub coordination: TaskSummaryCoordination,
+    /// `sensitivity`
+    #[serde(rename = "sensitivity")]
+    pub sensitivity: TaskSummarySensitivity,
+    /// `audience`
+    #[serde(rename = "audience")]
+    pub audience: TaskSummaryAudience,
+    /// `updatedAt`
+    #[serde(rename = "updatedAt")]
+    pub updated_at: String,
+}
+
+impl TaskSummary {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(spec_version: SpecVersion, summary_id: String, summary_version: i64, task: TaskRef, projection: TaskSummaryProjection, state: TaskState, coordination: TaskSummaryCoordination, sensitivity: TaskSummarySensitivity, audience: TaskSummaryAudience, updated_at: String) -> Self {
+        TaskSummary { spec_version, summary_id, summary_version, task, projection, state, objective: None, active_run_id: None, blocker_hint: None, dependency_hints: None, coordination, sensitivity, audience, updated_at }
+    }
+}
+
+/// `TaskSummaryAudience`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskSummaryAudience {
+    /// `visibility`
+    #[serde(rename = "visibility")]
+    pub visibility: TaskSummaryAudienceVisibility,
+    /// `relationshipIds`
+    #[serde(rename = "relationshipIds", default, skip_serializing_if = "Option::is_none")]
+    pub relationship_ids: Option<Vec<String>>,
+}
+
+impl TaskSummaryAudience {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(visibility: TaskSummaryAudienceVisibility) -> Self {
+        TaskSummaryAudience { visibility, relationship_ids: None }
+    }
+}
+
+/// `TaskSummaryAudienceVisibility`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum TaskSummaryAudienceVisibility {
+    /// `public`
+    #[serde(rename = "public")]
+    Public,
+    /// `relationship-scoped`
+    #[serde(rename = "relationship-scoped")]
+    RelationshipScoped,
+    /// `owner-only`
+    #[serde(rename = "owner-only")]
+    OwnerOnly,
+}
+
+/// `TaskSummaryCoordination`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskSummaryCoordination {
+    /// `intents`
+    #[serde(rename = "intents")]
+    pub intents: Vec<Intent>,
+    /// `deliveryModes`
+    #[serde(rename = "deliveryModes")]
+    pub delivery_modes: Vec<DeliveryMode>,
+}
+
+impl TaskSummaryCoordination {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(intents: Vec<Intent>, delivery_modes: Vec<DeliveryMode>) -> Self {
+        TaskSummaryCoordination { intents, delivery_modes }
+    }
+}
+
+/// `TaskSummaryObjective`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskSummaryObjective {
+    /// `hint`
+    #[serde(rename = "hint")]
+    pub hint: String,
+    /// `version`
+    #[serde(rename = "version")]
+    pub version: i64,
+}
+
+impl TaskSummaryObjective {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(hint: String, version: i64) -> Self {
+        TaskSummaryObjective { hint, version }
+    }
+}
+
+/// `TaskSummaryProjection`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskSummaryProjection {
+    /// `relationshipId`
+    #[serde(rename = "relationshipId")]
+    pub relationship_id: String,
+    /// `grantId`
+    #[serde(rename = "grantId")]
+    pub grant_id: String,
+    /// `grantVersion`
+    #[serde(rename = "grantVersion")]
+    pub grant_version: i64,
+    /// `summaryVisibility`
+    #[serde(rename = "summaryVisibility")]
+    pub summary_visibility: TaskSummaryProjectionSummaryVisibility,
+}
+
+impl TaskSummaryProjection {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(relationship_id: String, grant_id: String, grant_version: i64, summary_visibility: TaskSummaryProjectionSummaryVisibility) -> Self {
+        TaskSummaryProjection { relationship_id, grant_id, grant_version, summary_visibility }
+    }
+}
+
+/// `TaskSummaryProjectionSummaryVisibility`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum TaskSummaryProjectionSummaryVisibility {
+    /// `state-only`
+    #[serde(rename = "state-only")]
+    StateOnly,
+    /// `coordination`
+    #[serde(rename = "coordination")]
+    Coordination,
+    /// `objective-hint`
+    #[serde(rename = "objective-hint")]
+    ObjectiveHint,
+}
+
+/// `TaskSummarySensitivity`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum TaskSummarySensitivity {
+    /// `public-metadata`
+    #[serde(rename = "public-metadata")]
+    PublicMetadata,
+    /// `relationship-scoped`
+    #[serde(rename = "relationship-scoped")]
+    RelationshipScoped,
+    /// `restricted`
+    #[serde(rename = "restricted")]
+    Restricted,
+}
+
 /// `TaskView`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -3785,6 +4854,178 @@ impl TasksGet {
 
 /// The task as it stands now.
 pub type TasksGetResult = TaskView;
+
+/// Reads a task summary through a relationship.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TasksGetSummary {
+    /// `task`
+    #[serde(rename = "task")]
+    pub task: TaskRef,
+    /// `relationshipId`
+    #[serde(rename = "relationshipId")]
+    pub relationship_id: String,
+}
+
+impl TasksGetSummary {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(task: TaskRef, relationship_id: String) -> Self {
+        TasksGetSummary { task, relationship_id }
+    }
+}
+
+/// The summary, as far as the reader sees it.
+pub type TasksGetSummaryResult = TaskSummary;
+
+/// Lists the tasks that a current grant relates to a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TasksListRelated {
+    /// `task`
+    #[serde(rename = "task")]
+    pub task: TaskRef,
+    /// `afterCursor`
+    #[serde(rename = "afterCursor", default, skip_serializing_if = "Option::is_none")]
+    pub after_cursor: Option<i64>,
+    /// `limit`
+    #[serde(rename = "limit", default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<i64>,
+}
+
+impl TasksListRelated {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(task: TaskRef) -> Self {
+        TasksListRelated { task, after_cursor: None, limit: None }
+    }
+}
+
+/// The tasks that current grants relate the task to after the cursor, in order, as far as each grant shows them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TasksListRelatedResult {
+    /// `items`
+    #[serde(rename = "items")]
+    pub items: Vec<TasksListRelatedResultItemsItem>,
+    /// `nextCursor`
+    #[serde(rename = "nextCursor")]
+    pub next_cursor: i64,
+}
+
+impl TasksListRelatedResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(items: Vec<TasksListRelatedResultItemsItem>, next_cursor: i64) -> Self {
+        TasksListRelatedResult { items, next_cursor }
+    }
+}
+
+/// `TasksListRelatedResultItemsItem`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TasksListRelatedResultItemsItem {
+    /// `cursor`
+    #[serde(rename = "cursor")]
+    pub cursor: i64,
+    /// `direction`
+    #[serde(rename = "direction")]
+    pub direction: TasksListRelatedResultItemsItemDirection,
+    /// `task`
+    #[serde(rename = "task")]
+    pub task: TaskRef,
+    /// `live`
+    #[serde(rename = "live")]
+    pub live: bool,
+    /// `grantId`
+    #[serde(rename = "grantId")]
+    pub grant_id: String,
+    /// `grantVersion`
+    #[serde(rename = "grantVersion")]
+    pub grant_version: i64,
+    /// `relationshipId`
+    #[serde(rename = "relationshipId")]
+    pub relationship_id: String,
+    /// `relationshipType`
+    #[serde(rename = "relationshipType")]
+    pub relationship_type: RelationshipType,
+    /// `allowedIntents`
+    #[serde(rename = "allowedIntents")]
+    pub allowed_intents: Vec<Intent>,
+    /// `allowedDeliveryModes`
+    #[serde(rename = "allowedDeliveryModes")]
+    pub allowed_delivery_modes: Vec<DeliveryMode>,
+    /// `summaryVisibility`
+    #[serde(rename = "summaryVisibility")]
+    pub summary_visibility: SummaryVisibility,
+    /// `expiresAt`
+    #[serde(rename = "expiresAt", default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// `state`
+    #[serde(rename = "state", default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<TaskState>,
+    /// `lastActedAt`
+    #[serde(rename = "lastActedAt", default, skip_serializing_if = "Option::is_none")]
+    pub last_acted_at: Option<String>,
+    /// `retiredAt`
+    #[serde(rename = "retiredAt", default, skip_serializing_if = "Option::is_none")]
+    pub retired_at: Option<String>,
+    /// `harness`
+    #[serde(rename = "harness", default, skip_serializing_if = "Option::is_none")]
+    pub harness: Option<String>,
+    /// `activeRunId`
+    #[serde(rename = "activeRunId", default, skip_serializing_if = "Option::is_none")]
+    pub active_run_id: Option<String>,
+    /// `objectiveVersion`
+    #[serde(rename = "objectiveVersion", default, skip_serializing_if = "Option::is_none")]
+    pub objective_version: Option<i64>,
+}
+
+impl TasksListRelatedResultItemsItem {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(cursor: i64, direction: TasksListRelatedResultItemsItemDirection, task: TaskRef, live: bool, grant_id: String, grant_version: i64, relationship_id: String, relationship_type: RelationshipType, allowed_intents: Vec<Intent>, allowed_delivery_modes: Vec<DeliveryMode>, summary_visibility: SummaryVisibility) -> Self {
+        TasksListRelatedResultItemsItem { cursor, direction, task, live, grant_id, grant_version, relationship_id, relationship_type, allowed_intents, allowed_delivery_modes, summary_visibility, expires_at: None, state: None, last_acted_at: None, retired_at: None, harness: None, active_run_id: None, objective_version: None }
+    }
+}
+
+/// `TasksListRelatedResultItemsItemDirection`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum TasksListRelatedResultItemsItemDirection {
+    /// `outgoing`
+    #[serde(rename = "outgoing")]
+    Outgoing,
+    /// `incoming`
+    #[serde(rename = "incoming")]
+    Incoming,
+}
+
+/// Publishes a task summary.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TasksPublishSummary {
+    /// `summary`
+    #[serde(rename = "summary")]
+    pub summary: TaskSummary,
+    /// `expectedPreviousVersion`
+    #[serde(rename = "expectedPreviousVersion", deserialize_with = "crate::client::nullable")]
+    pub expected_previous_version: Option<i64>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl TasksPublishSummary {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(summary: TaskSummary, expected_previous_version: Option<i64>) -> Self {
+        TasksPublishSummary { summary, expected_previous_version, idempotency_key: None }
+    }
+}
+
+/// The summary as its own side sees it.
+pub type TasksPublishSummaryResult = TaskSummary;
 
 /// Registers a task incarnation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -85,7 +85,7 @@ pub(super) fn grant() -> Value {
         "document": {}, "grantId": "grant_work-1", "version": 1, "relationship": "rel_work", "kind": "supervisor",
         "source": writer_party(), "target": builder_party(), "intents": ["notify", "suggest", "steer"],
         "modes": ["store-only", "checkpoint-offer", "active-steer"], "draft": format!("sha256:{:064}", 8),
-        "issuer": "policy:guard", "superseded": false,
+        "issuer": "policy:guard", "superseded": false, "sourcePlace": 2, "targetPlace": 2,
     })
 }
 

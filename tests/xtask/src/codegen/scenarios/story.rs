@@ -13,7 +13,11 @@ const READS: &[&str] = &[
     "inspector.snapshot",
     "mailbox.listPending",
     "messages.getDisposition",
+    "relationships.list",
+    "relationships.listProposals",
     "tasks.get",
+    "tasks.getSummary",
+    "tasks.listRelated",
     "tasks.wait",
 ];
 

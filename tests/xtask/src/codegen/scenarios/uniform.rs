@@ -7,6 +7,7 @@ use super::cast::{
 };
 use super::story::{Story, var};
 use super::time;
+use super::{proposals, summaries};
 use serde_json::{Value, json};
 
 /// What is named: things of Alice and Bob, or nothing that there is.
@@ -18,6 +19,7 @@ struct Ids {
     submission: Value,
     task: Value,
     grant: &'static str,
+    proposal: String,
 }
 
 /// An operation, how it names things, and who may do it.
@@ -175,10 +177,40 @@ const CASES: &[Case] = &[
         rightful: ("builder", None),
     },
     Case {
+        operation: "relationships.consent",
+        params: |ids| json!({"grantId": ids.grant, "expectedGrantVersion": 1, "consent": true}),
+        denied: Denied::Unseen,
+        rightful: ("builder", Some("state-conflict")),
+    },
+    Case {
+        operation: "relationships.list",
+        params: |ids| json!({"task": ids.task}),
+        denied: Denied::Unseen,
+        rightful: ("builder", None),
+    },
+    Case {
+        operation: "relationships.listProposals",
+        params: |ids| json!({"task": ids.task}),
+        denied: Denied::Unseen,
+        rightful: ("builder", None),
+    },
+    Case {
+        operation: "relationships.rejectProposal",
+        params: |ids| json!({"proposalId": ids.proposal}),
+        denied: Denied::ControlPlane,
+        rightful: ("bob", None),
+    },
+    Case {
         operation: "relationships.revoke",
         params: |ids| json!({"grantId": ids.grant, "expectedGrantVersion": 1}),
         denied: Denied::ControlPlane,
         rightful: ("bob", None),
+    },
+    Case {
+        operation: "relationships.withdrawProposal",
+        params: |ids| json!({"proposalId": ids.proposal}),
+        denied: Denied::Unseen,
+        rightful: ("writer", None),
     },
     Case {
         operation: "tasks.attach",
@@ -191,6 +223,27 @@ const CASES: &[Case] = &[
         params: |ids| json!({"task": ids.task}),
         denied: Denied::Unseen,
         rightful: ("builder", None),
+    },
+    Case {
+        operation: "tasks.getSummary",
+        params: |ids| json!({"task": ids.task, "relationshipId": "rel_shown"}),
+        denied: Denied::Unseen,
+        rightful: ("writer", None),
+    },
+    Case {
+        operation: "tasks.listRelated",
+        params: |ids| json!({"task": ids.task}),
+        denied: Denied::Unseen,
+        rightful: ("builder", None),
+    },
+    Case {
+        operation: "tasks.publishSummary",
+        params: |ids| {
+            let summary = with(summaries::summary("state-only", 2), "/task", ids.task.clone());
+            json!({"summary": with(summary, "/projection/grantId", ids.grant), "expectedPreviousVersion": null})
+        },
+        denied: Denied::NotOperator,
+        rightful: ("builder", Some("summary-projection-denied")),
     },
     Case {
         operation: "tasks.rotateIncarnation",
@@ -254,6 +307,7 @@ fn foreign() -> Ids {
         submission: var("submission"),
         task: builder(),
         grant: "grant_work-1",
+        proposal: proposals::proposal_id(1),
     }
 }
 
@@ -264,6 +318,7 @@ fn missing() -> Ids {
         submission: json!("sub_00000000000000000000000000000000"),
         task: task_ref("nobody", "inc_nobody-0001"),
         grant: "grant_nobody-1",
+        proposal: proposals::proposal_id(99),
     }
 }
 
@@ -273,6 +328,14 @@ fn world(operation: &str) -> Story {
     story.register("carol", task_input("stranger", "inc_stranger-0001"));
     story.sent("suggest", 0);
     story.begun("suggest", 0);
+    story.call("writer", "relationships.propose", json!({"proposal": proposals::proposal(1)})).ok(json!({}));
+    let shown = with(with(grant("peer", 1), "/relationshipId", "rel_shown"), "/grantId", "grant_shown-1");
+    story.grant(with(shown, "/summaryVisibility", "state-only"));
+    let summary = with(summaries::summary("state-only", 1), "/projection/grantId", "grant_shown-1");
+    let summary = with(summary, "/projection/relationshipId", "rel_shown");
+    let summary = with(summary, "/audience/relationshipIds", json!(["rel_shown"]));
+    let published = json!({"summary": summary, "expectedPreviousVersion": null});
+    story.call("builder", "tasks.publishSummary", published).ok(json!({}));
     let others = [
         ("other-bob", json!({"kind": "user", "id": "bob"})),
         ("other-builder", json!({"kind": "task", "id": "builder", "incarnation": BUILDER, "owner": "user:bob"})),
@@ -299,6 +362,10 @@ fn views(story: &mut Story, again: bool) {
         ("bob", "tasks.get", json!({"task": builder()})),
         ("builder", "adapter.getSubmission", json!({"submissionId": var("submission")})),
         ("guard", "audit.list", message(1)),
+        ("bob", "relationships.listProposals", json!({"task": builder()})),
+        ("alice", "relationships.list", json!({"task": writer})),
+        ("writer", "tasks.listRelated", json!({"task": writer})),
+        ("builder", "tasks.getSummary", json!({"task": builder(), "relationshipId": "rel_shown"})),
     ];
     for (number, (caller, method, params)) in views.into_iter().enumerate() {
         let step = story.call(caller, method, params).ok(least(method));
