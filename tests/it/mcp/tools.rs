@@ -182,3 +182,17 @@ fn a_cancelled_wait_lets_go_and_the_session_goes_on() {
         assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     });
 }
+
+#[test]
+fn a_session_outlives_a_server() {
+    let world = world();
+    let server = world.serve();
+    run(async {
+        let planner = Agent::stdio(&world, "planner").await;
+        planner.done("send", to_builder("Before.")).await;
+        assert_eq!(server.terminate(), 0);
+        assert_eq!(planner.code("status", json!({})).await, "server-lost");
+        let _server = world.serve();
+        planner.done("send", to_builder("After.")).await;
+    });
+}

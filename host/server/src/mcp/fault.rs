@@ -52,6 +52,9 @@ impl ToolFault {
                 "Somebody was faster: look at status, then decide again."
             }
             "transition-illegal" | "state-conflict" => "It is decided already: look at status.",
+            "admission-unsupported" => {
+                "Only a suggestion that may be offered at a checkpoint can be read: ask its sender for one."
+            }
             "message-expired" => "It is too late for this message; nothing is lost by leaving it.",
             "task-retired" => "This task has ended; its successor has a token of its own.",
             "idempotency-conflict" => "This id stands for other content: use a new one, or look at status.",

@@ -107,14 +107,14 @@ fn envelope(call: &ToolCall, message: &str, route: Route) -> Result<Value, ToolF
     Ok(envelope)
 }
 
-/// The usual delivery mode, message type and lifetime in seconds of an intent. An intent that needs another mode under its
-/// grant names it.
+/// The usual delivery mode, message type and lifetime in seconds of an intent. A suggestion is one that a model can be given
+/// to read.
 fn usual(intent: &str) -> (&'static str, &'static str, u64) {
     match intent {
         "notify" => ("store-only", "observation", 3600),
         "steer" => ("active-steer", "action-request", 600),
         "interrupt" => ("interrupt-request", "action-request", 600),
-        _ => ("store-only", "suggestion", 3600),
+        _ => ("checkpoint-offer", "suggestion", 3600),
     }
 }
 

@@ -770,7 +770,7 @@ impl Envelope {
 }
 
 /// `EnvelopeCausality`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnvelopeCausality {
     /// `traceId`
@@ -782,14 +782,6 @@ pub struct EnvelopeCausality {
     /// `hopCount`
     #[serde(rename = "hopCount", default, skip_serializing_if = "Option::is_none")]
     pub hop_count: Option<i64>,
-}
-
-impl EnvelopeCausality {
-    /// With the members that must be there, and no others.
-    #[must_use]
-    pub fn new() -> Self {
-        EnvelopeCausality { trace_id: None, parent_message_id: None, hop_count: None }
-    }
 }
 
 /// `EnvelopeClaimStatus`
@@ -1025,7 +1017,7 @@ pub enum ForwardingOriginActorType {
 }
 
 /// `Freshness`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Freshness {
     /// `expectedRunId`
@@ -1037,14 +1029,6 @@ pub struct Freshness {
     /// `expectedCheckpoint`
     #[serde(rename = "expectedCheckpoint", default, skip_serializing_if = "Option::is_none")]
     pub expected_checkpoint: Option<String>,
-}
-
-impl Freshness {
-    /// With the members that must be there, and no others.
-    #[must_use]
-    pub fn new() -> Self {
-        Freshness { expected_run_id: None, expected_objective_version: None, expected_checkpoint: None }
-    }
 }
 
 /// An effective grant: which intents and modes a source task may use towards a target task, and who allowed it.
@@ -2435,7 +2419,7 @@ pub enum MailboxListPendingResultItemsItemClaimState {
 }
 
 /// Expires what is due.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MaintenanceExpireDue {
     /// `limit`
@@ -2444,14 +2428,6 @@ pub struct MaintenanceExpireDue {
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
-}
-
-impl MaintenanceExpireDue {
-    /// With the members that must be there, and no others.
-    #[must_use]
-    pub fn new() -> Self {
-        MaintenanceExpireDue { limit: None, idempotency_key: None }
-    }
 }
 
 /// What was expired, oldest first, and whether there is more.
@@ -3066,7 +3042,7 @@ impl MessagesSendBatchResult {
 }
 
 /// `MessagesSendBatchResultResultsItem`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessagesSendBatchResultResultsItem {
     /// `replay`
@@ -3081,14 +3057,6 @@ pub struct MessagesSendBatchResultResultsItem {
     /// `error`
     #[serde(rename = "error", default, skip_serializing_if = "Option::is_none")]
     pub error: Option<MessagesSendBatchResultResultsItemError>,
-}
-
-impl MessagesSendBatchResultResultsItem {
-    /// With the members that must be there, and no others.
-    #[must_use]
-    pub fn new() -> Self {
-        MessagesSendBatchResultResultsItem { replay: None, envelope_digest: None, disposition: None, error: None }
-    }
 }
 
 /// `MessagesSendBatchResultResultsItemError`
@@ -4219,7 +4187,7 @@ impl Resolved {
 }
 
 /// `Runtime`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Runtime {
     /// `runId`
@@ -4231,14 +4199,6 @@ pub struct Runtime {
     /// `checkpoint`
     #[serde(rename = "checkpoint", default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
-}
-
-impl Runtime {
-    /// With the members that must be there, and no others.
-    #[must_use]
-    pub fn new() -> Self {
-        Runtime { run_id: None, objective_version: None, checkpoint: None }
-    }
 }
 
 /// `SpecVersion`
@@ -4519,7 +4479,7 @@ impl TaskRef {
 }
 
 /// `TaskRuntime`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskRuntime {
     /// `runId`
@@ -4531,14 +4491,6 @@ pub struct TaskRuntime {
     /// `checkpoint`
     #[serde(rename = "checkpoint", default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
-}
-
-impl TaskRuntime {
-    /// With the members that must be there, and no others.
-    #[must_use]
-    pub fn new() -> Self {
-        TaskRuntime { run_id: None, objective_version: None, checkpoint: None }
-    }
 }
 
 /// `TaskState`
@@ -5197,7 +5149,7 @@ impl TasksSetConsent {
 }
 
 /// `TasksSetConsentConsent`
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TasksSetConsentConsent {
     /// `mute`
@@ -5206,14 +5158,6 @@ pub struct TasksSetConsentConsent {
     /// `doNotDisturbUntil`
     #[serde(rename = "doNotDisturbUntil", default, skip_serializing_if = "Option::is_none")]
     pub do_not_disturb_until: Option<Option<String>>,
-}
-
-impl TasksSetConsentConsent {
-    /// With the members that must be there, and no others.
-    #[must_use]
-    pub fn new() -> Self {
-        TasksSetConsentConsent { mute: None, do_not_disturb_until: None }
-    }
 }
 
 /// The task as it stands now.

@@ -129,7 +129,10 @@ impl Types {
     fn object(&mut self, file: &str, schema: &Json, name: &str, lenient: bool) -> Result<String> {
         let required = schema.get("required").map(Json::items).unwrap_or_default();
         let mut text = format!("/// {}\n", doc(schema, name));
-        text += "#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]\n#[serde(deny_unknown_fields)]\n";
+        let made = |item: &Json| lenient && item.text() == Some("idempotencyKey");
+        let default = if required.iter().all(made) { "Default, " } else { "" };
+        text += &format!("#[derive(Clone, Debug, {default}PartialEq, Serialize, Deserialize)]\n");
+        text += "#[serde(deny_unknown_fields)]\n";
         writeln!(text, "pub struct {name} {{")?;
         let mut fields: Vec<Field> = Vec::new();
         for (member, property) in schema.get("properties").map(Json::members).unwrap_or_default() {
@@ -169,8 +172,11 @@ impl Types {
 /// A member: its name, its type, and whether it must be there.
 type Field = (String, String, bool);
 
-/// `new`, which goes on compiling when there are more members that may be absent.
+/// `new`, which goes on compiling when there are more members that may be absent. Where all may be, there is `Default`.
 fn constructor(name: &str, fields: &[Field]) -> String {
+    if fields.iter().all(|(_, _, needed)| !needed) {
+        return String::new();
+    }
     let needed = || fields.iter().filter(|(_, _, needed)| *needed);
     let arguments: Vec<String> = needed().map(|(name, kind, _)| format!("{name}: {kind}")).collect();
     let many = if arguments.len() > 7 { "    #[allow(clippy::too_many_arguments)]\n" } else { "" };

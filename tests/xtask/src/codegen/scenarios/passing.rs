@@ -355,12 +355,12 @@ fn refusals() -> Story {
         story.call(owner, "tasks.setConsent", mute).ok(json!({"revision": 1}));
         match sender {
             "reader" => forward(&mut story, "builder", second.clone(), WRITER, 1),
-            _ => batch(&mut story, "writer", &[own.clone()]),
+            _ => batch(&mut story, "writer", std::slice::from_ref(&own)),
         }
         .refused("consent-denied", "CN-1");
     }
     forward(&mut story, "builder", second.clone(), WRITER, 1).at(60 * MINUTE).refused("message-expired", "MS-3");
-    batch(&mut story, "writer", &[own.clone()]).refused("message-expired", "MS-3");
+    batch(&mut story, "writer", std::slice::from_ref(&own)).refused("message-expired", "MS-3");
     for (task, next, owner, revision) in
         [(builder(), "inc_builder-0002", "bob", 1), (writer(), "inc_writer-0002", "alice", 0)]
     {

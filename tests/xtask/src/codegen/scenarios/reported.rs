@@ -250,7 +250,7 @@ fn verified() -> Story {
     let good = signed(about(1));
     story.call("builder", "messages.recordOutcome", missing()).error("not-visible").named("missing");
     for caller in ["writer", "alice", "carol"] {
-        hand_in(&mut story, caller, 2, &[good.clone()]).error("not-visible").same_as("missing");
+        hand_in(&mut story, caller, 2, std::slice::from_ref(&good)).error("not-visible").same_as("missing");
     }
     let plain = with(with(message_at(1, 2), "/outcome", "externally-verified"), "/evidenceRefs", refs());
     story.call("bob", "messages.recordOutcome", plain).refused("params-invalid", "OC-3");
@@ -300,7 +300,7 @@ fn not_verified() -> Story {
     hand_in(&mut story, "builder", 2, &[good.clone(), good.clone()]).refused("disposition-invalid", "AT-32");
     hand_in(&mut story, "builder", 2, &[good.clone(), without(good.clone(), "/proof")]).error("params-invalid");
     story.call("ops", "anchors.declare", json!({"anchors": []})).ok(json!({"count": 0}));
-    hand_in(&mut story, "builder", 2, &[good.clone()]).refused("verification-trust-denied", "AT-18");
+    hand_in(&mut story, "builder", 2, std::slice::from_ref(&good)).refused("verification-trust-denied", "AT-18");
     let accepted = story.accepted("suggest", 2 * MINUTE);
     let params = with(message_at(accepted, 1), "/outcome", "externally-verified");
     let params = with(with(params, "/evidenceRefs", refs()), "/verificationAttestations", json!([good]));
