@@ -35,11 +35,19 @@ pub(crate) struct Mark {
     pub there: bool,
 }
 
+/// The marks of one key: nearly always one, which is kept without an allocation of its own.
+#[derive(Debug)]
+enum Marks {
+    One([Mark; 1]),
+    /// In the order of stamps; may be empty.
+    Many(Vec<Mark>),
+}
+
 /// The changes of one or more batches.
 #[derive(Debug, Default)]
 pub(crate) struct Delta {
     facts: HashMap<i64, Option<Fact>>,
-    marks: BTreeMap<i64, BTreeMap<String, Vec<Mark>>>,
+    marks: BTreeMap<i64, BTreeMap<String, Marks>>,
 }
 
 impl Delta {
@@ -58,24 +66,27 @@ impl Delta {
     /// All keys that change, in the order of the table.
     pub fn marks(&self) -> impl Iterator<Item = (Key<'_>, Mark)> {
         self.marks.iter().flat_map(|(name, keys)| {
-            keys.iter().flat_map(move |(key, marks)| marks.iter().map(move |mark| ((*name, key.as_str()), *mark)))
+            keys.iter()
+                .flat_map(move |(key, marks)| marks.as_slice().iter().map(move |mark| ((*name, key.as_str()), *mark)))
         })
     }
 
     /// What changes under one key.
     pub fn at(&self, (name, key): Key<'_>) -> &[Mark] {
-        self.marks.get(&name).and_then(|keys| keys.get(key)).map_or(&[], Vec::as_slice)
+        self.marks.get(&name).and_then(|keys| keys.get(key)).map_or(&[], Marks::as_slice)
     }
 
     /// What changes under the keys that `query` asks for, in ascending order.
-    pub fn range(&self, name: i64, query: &Query) -> impl DoubleEndedIterator<Item = (&str, Mark)> {
+    pub fn range<'d>(&'d self, name: i64, query: &Query) -> impl DoubleEndedIterator<Item = (&'d str, Mark)> + use<'d> {
         let start = query.start.as_str();
         let bounds = match query.end.as_deref() {
             None => Some((Bound::Included(start), Bound::Included(start))),
             Some(end) => (start < end).then_some((Bound::Included(start), Bound::Excluded(end))),
         };
         let keys = bounds.and_then(|bounds| Some(self.marks.get(&name)?.range::<str, _>(bounds)));
-        keys.into_iter().flatten().flat_map(|(key, marks)| marks.iter().map(move |mark| (key.as_str(), *mark)))
+        let marks =
+            |(key, marks): (&'d String, &'d Marks)| marks.as_slice().iter().map(move |mark| (key.as_str(), *mark));
+        keys.into_iter().flatten().flat_map(marks)
     }
 
     /// Writes a row, whether it is there or not.
@@ -120,8 +131,8 @@ impl Delta {
                 match here.get_mut(&key) {
                     None => drop(here.insert(key, marks)),
                     Some(known) => {
-                        marks.into_iter().for_each(|mark| place(known, mark));
-                        if known.is_empty() {
+                        marks.as_slice().iter().for_each(|mark| known.place(*mark));
+                        if known.as_slice().is_empty() {
                             here.remove(&key);
                         }
                     }
@@ -133,10 +144,10 @@ impl Delta {
     fn mark(&mut self, (name, key): Key<'_>, mark: Mark) {
         let keys = self.marks.entry(name).or_default();
         match keys.get_mut(key) {
-            None => drop(keys.insert(key.to_owned(), vec![mark])),
+            None => drop(keys.insert(key.to_owned(), Marks::One([mark]))),
             Some(known) => {
-                place(known, mark);
-                if known.is_empty() {
+                known.place(mark);
+                if known.as_slice().is_empty() {
                     keys.remove(key);
                 }
             }
@@ -144,10 +155,24 @@ impl Delta {
     }
 }
 
-/// Puts a mark among those of its key; coming and going cancel each other out.
-fn place(marks: &mut Vec<Mark>, mark: Mark) {
-    match marks.binary_search_by_key(&mark.stamp, |known| known.stamp) {
-        Ok(place) => drop(marks.remove(place)),
-        Err(place) => marks.insert(place, mark),
+impl Marks {
+    fn as_slice(&self) -> &[Mark] {
+        match self {
+            Self::One(mark) => mark,
+            Self::Many(marks) => marks,
+        }
+    }
+
+    /// Puts a mark among the others; coming and going cancel each other out.
+    fn place(&mut self, mark: Mark) {
+        let mut marks = match std::mem::replace(self, Self::Many(Vec::new())) {
+            Self::One(mark) => mark.to_vec(),
+            Self::Many(marks) => marks,
+        };
+        match marks.binary_search_by_key(&mark.stamp, |known| known.stamp) {
+            Ok(place) => drop(marks.remove(place)),
+            Err(place) => marks.insert(place, mark),
+        }
+        *self = Self::Many(marks);
     }
 }

@@ -26,13 +26,13 @@ const SELECTS: [&str; 4] = [
     select!("e.key >= ?2 AND e.key < ?4", "e.key DESC, e.stamp DESC"),
 ];
 
-/// The rows that `query` finds in the index with the number `name`, by the tables alone.
-pub(crate) fn rows(conn: &Connection, name: i64, query: &Query) -> rusqlite::Result<Vec<Row>> {
+/// The rows that `query` finds in the index with the number `name`, by the tables alone and up to another limit.
+pub(crate) fn rows(conn: &Connection, name: i64, query: &Query, limit: u32) -> rusqlite::Result<Vec<Row>> {
     let shape = usize::from(query.reverse) + if query.end.is_some() { 2 } else { 0 };
     let mut statement = conn.prepare_cached(SELECTS[shape])?;
     let mut found = match &query.end {
-        None => statement.query(params![name, query.start, query.limit])?,
-        Some(end) => statement.query(params![name, query.start, query.limit, end])?,
+        None => statement.query(params![name, query.start, limit])?,
+        Some(end) => statement.query(params![name, query.start, limit, end])?,
     };
     let mut made = Vec::new();
     while let Some(row) = found.next()? {

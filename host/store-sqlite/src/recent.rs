@@ -3,7 +3,8 @@
 //! Whoever reads sees the tables through it. Both must be of the same moment: a reader holds the lock while it takes its
 //! snapshot, so that nothing known here can be newer than the snapshot, and catches up where the snapshot is newer.
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError, RwLock};
 
 use rusqlite::Connection;
@@ -133,37 +134,57 @@ fn begin(conn: &Connection) -> rusqlite::Result<()> {
 
 /// Answers of the tables, which stay as they are until the journal is carried over.
 #[derive(Debug, Default)]
-pub(crate) struct Memory(Mutex<HashMap<(i64, Query), Vec<Row>>>);
+pub(crate) struct Memory(Mutex<Remembered>);
+
+#[derive(Debug, Default)]
+struct Remembered {
+    count: usize,
+    /// By the number of the index and the first key.
+    answers: HashMap<i64, HashMap<String, Vec<Remember>>>,
+}
+
+/// An answer and the rest of its query.
+#[derive(Debug)]
+struct Remember {
+    end: Option<String>,
+    reverse: bool,
+    limit: u32,
+    rows: Vec<Row>,
+}
 
 impl Memory {
-    /// The remembered answer.
-    pub fn get(&self, asked: &(i64, Query)) -> Option<Vec<Row>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(asked).cloned()
+    /// The remembered answer of the index with the number `name` to `query` with another limit.
+    pub fn get(&self, name: i64, query: &Query, limit: u32) -> Option<Vec<Row>> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |one: &&Remember| one.limit == limit && one.reverse == query.reverse && one.end == query.end;
+        known.answers.get(&name)?.get(&query.start)?.iter().find(same).map(|one| one.rows.clone())
     }
 
     /// Remembers an answer that is small, unless there are enough.
-    pub fn keep(&self, asked: (i64, Query), rows: &[Row]) {
+    pub fn keep(&self, name: i64, query: &Query, limit: u32, rows: &[Row]) {
         let small = (1..=ROWS).contains(&rows.len()) && rows.iter().map(|row| row.body.len()).sum::<usize>() <= BYTES;
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if small && known.len() < REMEMBERED {
-            known.insert(asked, rows.to_vec());
+        if !small || known.count >= REMEMBERED {
+            return;
         }
+        known.count += 1;
+        let one = Remember { end: query.end.clone(), reverse: query.reverse, limit, rows: rows.to_vec() };
+        known.answers.entry(name).or_default().entry(query.start.clone()).or_default().push(one);
     }
 }
 
 /// Ids that a batch has looked for in the tables in vain; what a batch asks for it writes soon after.
 #[derive(Debug, Default)]
-pub(crate) struct Absent(std::cell::RefCell<std::collections::HashSet<(i64, String)>>);
+pub(crate) struct Absent(RefCell<HashMap<i64, HashSet<String>>>);
 
 impl Absent {
     /// Whether it was looked for.
     pub fn has(&self, name: i64, id: &str) -> bool {
-        // A copy of an id is cheaper than a look into the tables.
-        self.0.borrow().contains(&(name, id.to_owned()))
+        self.0.borrow().get(&name).is_some_and(|ids| ids.contains(id))
     }
 
     /// It is not there.
     pub fn note(&self, name: i64, id: &str) {
-        self.0.borrow_mut().insert((name, id.to_owned()));
+        self.0.borrow_mut().entry(name).or_default().insert(id.to_owned());
     }
 }

@@ -84,12 +84,11 @@ impl View<'_> {
 
     /// What the tables alone answer.
     fn stored(&self, name: i64, query: &Query, limit: u32) -> rusqlite::Result<Vec<Row>> {
-        let asked = (name, Query { limit, ..query.clone() });
-        if let Some(rows) = self.memory.get(&asked) {
+        if let Some(rows) = self.memory.get(name, query, limit) {
             return Ok(rows);
         }
-        let rows = query::rows(self.conn, name, &asked.1)?;
-        self.memory.keep(asked, &rows);
+        let rows = query::rows(self.conn, name, query, limit)?;
+        self.memory.keep(name, query, limit, &rows);
         Ok(rows)
     }
 
