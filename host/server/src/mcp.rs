@@ -10,6 +10,7 @@ mod fault;
 mod handler;
 mod http;
 mod mailbox;
+mod relations;
 pub mod schema;
 mod sending;
 mod session;

@@ -48,6 +48,16 @@ pub async fn life(planner: &Agent, builder: &Agent) {
     assert_eq!((&decided["messageId"], &decided["decision"]), (&sent["messageId"], &json!("accepted")));
     let cursors: Vec<i64> = seen.iter().filter_map(|event| event["cursor"].as_i64()).collect();
     assert!(cursors.windows(2).all(|pair| pair[0] < pair[1]), "each event once, in order: {cursors:?}");
+    let related = planner.done("related", json!({})).await;
+    let ways: Vec<_> = related["items"].as_array().expect("items").iter().map(|item| &item["direction"]).collect();
+    assert!(ways.contains(&&json!("outgoing")) && ways.contains(&&json!("incoming")), "{related}");
+    assert!(related["items"].as_array().expect("items").iter().all(|item| item["task"]["taskId"] == "build-1"));
+    let wish = json!({
+        "toTaskId": "build-1", "toIncarnationId": "inc_build_0001", "relationshipType": "supervisor",
+        "intents": ["interrupt"], "deliveryModes": ["interrupt-request"], "reason": "It may run away.",
+    });
+    let proposed = planner.done("propose", wish).await;
+    assert_eq!((&proposed["state"], &proposed["replay"]), (&json!("pending"), &json!(false)));
     let me = builder.done("status", json!({})).await;
     assert_eq!((&me["task"]["taskId"], &me["task"]["objectiveVersion"]), (&json!("build-1"), &json!(3)));
 }
@@ -106,7 +116,7 @@ fn the_tools_say_what_they_take_give_and_do() {
     run(async {
         let planner = Agent::stdio(&world, "planner").await;
         let names: Vec<&str> = planner.tools().keys().map(String::as_str).collect();
-        assert_eq!(names, ["ack", "inbox", "reply", "send", "status", "wait"]);
+        assert_eq!(names, ["ack", "inbox", "propose", "related", "reply", "send", "status", "wait"]);
         for (name, tool) in planner.tools() {
             assert_eq!(tool.input_schema["additionalProperties"], false, "{name}");
             assert_eq!(tool.output_schema.as_ref().expect("an output schema")["type"], "object", "{name}");

@@ -4,7 +4,7 @@ use super::backend::{Backend, InProcess};
 use super::fault::ToolFault;
 use super::session::{Session, ToolCall};
 use super::tools::{self, Described, INSTRUCTIONS, TOOLS, WAIT_MS_MAX};
-use super::{mailbox, schema, sending, watching};
+use super::{mailbox, relations, schema, sending, watching};
 use crate::http::Caller;
 use crate::http::pool::{Kind, Place, Pool};
 use crate::service::Service;
@@ -126,6 +126,8 @@ fn one(call: &ToolCall) -> Result<Value, ToolFault> {
         "reply" => sending::reply(call),
         "send" => sending::send(call),
         "status" => watching::status(call),
+        "related" => relations::related(call),
+        "propose" => relations::propose(call),
         other => Err(ToolFault::new("arguments-invalid", format!("there is no tool {other}"))),
     }
 }

@@ -39,7 +39,8 @@ pub struct Described {
 }
 
 /// All tools, in the order in which they are listed.
-pub static TOOLS: LazyLock<Vec<Described>> = LazyLock::new(|| vec![inbox(), ack(), reply(), send(), wait(), status()]);
+pub static TOOLS: LazyLock<Vec<Described>> =
+    LazyLock::new(|| vec![inbox(), ack(), reply(), send(), wait(), status(), related(), propose()]);
 
 /// The tool with this name.
 pub fn find(name: &str) -> Option<&'static Described> {
@@ -394,6 +395,79 @@ fn status() -> Described {
             }),
         ),
         output: closed(&[], json!({"message": decided(), "task": own})),
+    }
+}
+
+fn related() -> Described {
+    let item = closed(
+        &["task", "direction", "live", "relationshipId", "relationshipType", "intents", "deliveryModes", "expiresAt"],
+        json!({
+            "task": task(),
+            "direction": words(&["outgoing", "incoming"], "Whether you may send to it, or it to you."),
+            "live": {"type": "boolean", "description": "Whether that incarnation has not ended."},
+            "relationshipId": id("The relationship."),
+            "relationshipType": id("What kind of relationship."),
+            "intents": {"type": "array", "maxItems": 4, "items": words(INTENTS, "An intent.")},
+            "deliveryModes": {"type": "array", "maxItems": 6, "items": words(MODES, "A mode.")},
+            "expiresAt": {"type": ["string", "null"], "description": "When the grant ends."},
+        }),
+    );
+    Described {
+        name: "related",
+        effect: Effect::Reads,
+        title: "List related tasks",
+        told: "List the tasks that you may send to, or get messages from, with their exact ids and what is allowed.",
+        input: closed(
+            &[],
+            json!({
+                "after": cursor("The nextCursor of the page before; from the first on unless given."),
+                "limit": number(1, 100, "How many at most; 50 unless given."),
+            }),
+        ),
+        output: closed(
+            &["items", "nextCursor"],
+            json!({
+                "items": {"type": "array", "maxItems": 100, "items": item},
+                "nextCursor": cursor("Where the next page starts."),
+            }),
+        ),
+    }
+}
+
+fn propose() -> Described {
+    let list = |words: Value, most: u32, told: &str| json!({"type": "array", "minItems": 1, "maxItems": most, "uniqueItems": true, "items": words, "description": told});
+    Described {
+        name: "propose",
+        effect: Effect::Adds,
+        title: "Ask for a grant",
+        told: "Ask the owner for a grant to send to a task. Asking grants nothing: somebody decides, and wait tells.",
+        input: closed(
+            &["toTaskId", "toIncarnationId", "relationshipType", "intents", "deliveryModes", "reason"],
+            json!({
+                "toTaskId": id("The task that you want to send to."),
+                "toIncarnationId": id("Its incarnation (inc_…)."),
+                "relationshipType": words(
+                    &["supervisor", "parent", "child", "peer", "dependency", "observer"],
+                    "What you are to it.",
+                ),
+                "intents": list(words(INTENTS, "An intent."), 4, "What you want to send."),
+                "deliveryModes": list(words(MODES, "A mode."), 6, "How it should be delivered."),
+                "summaryVisibility": words(
+                    &["none", "state-only", "coordination", "objective-hint"],
+                    "What you want to see of its summary; none unless given.",
+                ),
+                "reason": text(2000, "Why, for whoever decides."),
+                "expiresInSeconds": number(60, 2_592_000, "How long the proposal stands; a day unless given."),
+            }),
+        ),
+        output: closed(
+            &["proposalId", "state", "replay"],
+            json!({
+                "proposalId": id("The proposal."),
+                "state": id("Pending, until somebody decides."),
+                "replay": {"type": "boolean", "description": "It was here already."},
+            }),
+        ),
     }
 }
 
