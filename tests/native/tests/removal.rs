@@ -99,7 +99,11 @@ impl Run {
             .into_iter()
             .flat_map(|(member, removal)| texts(&behaviour[member]).map(move |id| (rule(id), removal)))
             .collect();
-        self.removed(&names, &rules, &mut found);
+        if rules.is_empty() {
+            self.altered(&names, &mut found);
+        } else {
+            self.removed(&names, &rules, &mut found);
+        }
         self.altered(&answers, &mut found);
         found
     }

@@ -42,10 +42,10 @@ pub struct Behaviour {
     /// Rules that let pass what it allows: if any of them refused everything, a vector of this behaviour would fail.
     #[serde(default)]
     pub passes: Vec<String>,
-    /// Vectors that miss one of the rules, as `group/file: name`.
+    /// Vectors, as `group/file: name`: each misses one of the rules, where there are any.
     #[serde(default)]
     pub vectors: Vec<String>,
-    /// Vectors in which the behaviour is what is answered, whatever the rules.
+    /// Vectors beside them in which the behaviour is what is answered, whatever the rules.
     #[serde(default)]
     pub answers: Vec<String>,
     /// Names of Rust tests.
@@ -106,8 +106,8 @@ impl Known {
         if outside.is_some() != [vectors, answers, tests].iter().all(|names| names.is_empty()) {
             faults.push("either something shows it, or it says why nothing does".into());
         }
-        if vectors.is_empty() != (rules.is_empty() && passes.is_empty()) {
-            faults.push("rules go with vectors that miss them".into());
+        if vectors.is_empty() && !(rules.is_empty() && passes.is_empty()) {
+            faults.push("rules are named, and no vector that misses them".into());
         }
         let unknown = rules.iter().chain(passes).filter(|rule| !self.rules.contains(*rule));
         faults.extend(unknown.map(|rule| format!("there is no rule {rule}")));

@@ -70,7 +70,7 @@ fn what_is_wrong_with_an_entry_is_told() {
         (json!({"id": "1", "says": "x", "outside": "because", "tests": ["proves"]}), 1),
         (json!({"id": "1", "says": "x", "rules": ["EN-2"], "tests": ["proves"]}), 2),
         (json!({"id": "1", "says": "x", "answers": ["documents/envelope: idle", "documents/envelope: two"]}), 2),
-        (json!({"id": "1", "says": "x", "vectors": ["documents/envelope: one"]}), 1),
+        (json!({"id": "1", "says": "x", "vectors": ["documents/envelope: one"]}), 0),
         (json!({"id": "1", "says": "x", "tests": ["hopes"]}), 1),
     ] {
         assert_eq!(count(bad.clone()), faults, "{bad}");
