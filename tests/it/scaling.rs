@@ -8,9 +8,10 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
 use threadmesh_runtime::store::{
-    Answer, Applied, ApplyError, Batch, Changes, EffectLease, Epoch, LeasedEffect, MemoryStore, Query, ReadSet, Store,
-    StoreError,
+    Answer, Applied, ApplyError, Batch, Changes, EffectLease, Epoch, LeasedEffect, MemoryStore, Query, ReadSet, Scrub,
+    Store, StoreError,
 };
 use threadmesh_runtime::wit::PrincipalKind;
 
@@ -62,6 +63,10 @@ impl Store for Counting {
 
     fn next_effect_due(&self) -> Result<Option<i64>, StoreError> {
         self.inner.next_effect_due()
+    }
+
+    fn scrub(&self, wait: Duration) -> Result<Scrub, StoreError> {
+        self.inner.scrub(wait)
     }
 }
 

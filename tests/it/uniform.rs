@@ -20,6 +20,8 @@ const NAMELESS: &[(&str, &str)] = &[
     ("audit.recordDenials", "it names callers, and is the host's own"),
     ("maintenance.expireDue", "it names nothing"),
     ("relationships.propose", "what it names is taken whether or not it is there: `operations/proposals` shows that"),
+    ("maintenance.purgeContent", "it names nothing"),
+    ("maintenance.recordScrub", "it names a purge of the caller's tenant, and is the host's own"),
     ("tasks.register", "its names are in the scope of the caller"),
 ];
 

@@ -31,6 +31,7 @@ pub mod error;
 pub mod generated;
 pub mod json;
 pub mod lifecycle;
+pub mod rendering;
 pub mod rules;
 pub mod time;
 

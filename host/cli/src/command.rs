@@ -14,6 +14,7 @@ pub mod doctor;
 pub mod inbox;
 pub mod mcp;
 pub mod openrpc;
+pub mod purge;
 pub mod replay;
 pub mod send;
 pub mod serve;
@@ -37,6 +38,7 @@ pub enum Command {
     Ack(ack::Arguments),
     Wait(wait::Arguments),
     Show(show::Arguments),
+    Purge(purge::Arguments),
     Check(check::Arguments),
     Canonicalize(canonicalize::Arguments),
     Digest(digest::Arguments),
@@ -66,6 +68,7 @@ impl Command {
             Command::Ack(arguments) => ack::run(arguments, printer),
             Command::Wait(arguments) => wait::run(arguments, printer),
             Command::Show(arguments) => show::run(arguments, printer),
+            Command::Purge(arguments) => purge::run(arguments, printer),
             Command::Check(arguments) => check::run(arguments, printer),
             Command::Canonicalize(arguments) => canonicalize::run(arguments, printer),
             Command::Digest(arguments) => digest::run(arguments, printer),

@@ -81,6 +81,8 @@ impl Mesh for Local {
         if done.status == Status::Refused {
             host.record_denials();
         }
+        // What cannot be done now is due again later, for whoever is there then.
+        let _ = host.perform_stored();
         Ok(match done.status {
             Status::Refused => Err(reply(&done.body)),
             Status::Accepted | Status::Replayed => Ok(done.body),

@@ -3,13 +3,13 @@
 use crate::failure::Failure;
 use crate::{core, database, time};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use threadmesh_adapters::carrier::CarrierCommand;
 use threadmesh_adapters::profiles::{self, Surroundings};
 use threadmesh_runtime::adapter::Profile;
 use threadmesh_runtime::dispatcher::{CallEffect, Caller, Config, Dispatcher, Note, Refusal};
-use threadmesh_runtime::host::{Clock, Host, ReplayFiles};
+use threadmesh_runtime::host::{Clock, Host, Performer, ReplayFiles};
 use threadmesh_runtime::store::Store;
 use threadmesh_runtime::wit::{Effect, Principal, PrincipalKind, Status};
 use threadmesh_runtime::{Core, WasmCore};
@@ -47,6 +47,7 @@ pub struct Opened {
     host: Arc<Host>,
     profiles: Vec<Profile>,
     dispatcher: Arc<OnceLock<Dispatcher>>,
+    performer: Mutex<Option<Performer>>,
 }
 
 impl Opened {
@@ -75,7 +76,7 @@ impl Opened {
         let dispatcher = Arc::new(OnceLock::<Dispatcher>::new());
         let late = Arc::clone(&dispatcher);
         host.set_call_sink(Arc::new(move |effect| perform(&late, effect)));
-        Ok(Opened { core, store, host, profiles, dispatcher })
+        Ok(Opened { core, store, host, profiles, dispatcher, performer: Mutex::default() })
     }
 
     /// The host.
@@ -120,8 +121,20 @@ impl Opened {
         Ok(self.dispatcher.get().is_none_or(|dispatcher| dispatcher.drain(patience)))
     }
 
-    /// Stops the dispatcher; whether everything in hand is on record.
+    /// Performs stored effects as they fall due, from now on until [`Opened::end`].
+    pub fn perform_stored(&self) -> Result<(), Failure> {
+        let performer =
+            Performer::start(Host::clone(&self.host)).map_err(|error| Failure::unusable("system", error, ""))?;
+        *self.performer.lock().unwrap_or_else(PoisonError::into_inner) = Some(performer);
+        Ok(())
+    }
+
+    /// Stops the dispatcher and the performer; whether everything in hand is on record.
     pub fn end(&self, patience: Duration) -> bool {
+        let performer = self.performer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(performer) = performer {
+            performer.stop();
+        }
         self.dispatcher.get().is_none_or(|dispatcher| dispatcher.stop(patience))
     }
 

@@ -11,6 +11,7 @@ mod commit;
 mod convert;
 mod decider;
 mod denials;
+mod effects;
 mod error;
 mod follow;
 mod frames;
@@ -24,6 +25,7 @@ mod wait;
 
 pub use builder::Builder;
 pub use clock::{Clock, ClockError, SystemClock};
+pub use effects::Performer;
 pub use error::HostError;
 pub use frames::error_response;
 pub use replay::ReplayFiles;

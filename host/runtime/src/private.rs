@@ -24,7 +24,7 @@ pub(crate) struct PrivateDir {
 /// A file in a [`PrivateDir`], for deciding which ones to remove.
 pub(crate) struct Listed {
     pub name: String,
-    #[allow(dead_code)]
+    /// Its length.
     pub bytes: u64,
     /// Seconds and nanoseconds since the epoch.
     pub modified: (i64, u64),

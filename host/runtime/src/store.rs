@@ -39,8 +39,10 @@ pub use memory::MemoryStore;
 pub use turn::{Turn, TurnGuard};
 pub use types::{
     AUDIT, Answer, Applied, AuditRecord, Changes, Effect, EffectKind, EffectLease, Entry, Epoch, LeasedEffect, Query,
-    ReadSet, Row, RowIdentity, Write, audit_id, check_changes,
+    ReadSet, Row, RowIdentity, Scrub, Write, audit_id, check_changes,
 };
+
+use std::time::Duration;
 
 /// A place where facts are kept. Shared by all threads of a host; possibly by other processes too.
 pub trait Store: Send + Sync {
@@ -73,6 +75,10 @@ pub trait Store: Send + Sync {
     /// Gives a leased effect back, to be due again at `retry_at`. False, and nothing happens, where somebody else
     /// holds the effect by now or it is gone.
     fn release_effect(&self, lease: EffectLease, retry_at: i64) -> Result<bool, StoreError>;
+
+    /// Empties what the store keeps beside the rows (logs, free space), so that nothing is left anywhere of texts that
+    /// were removed or replaced before the call. Holds up writers for `wait` at most; may be called any number of times.
+    fn scrub(&self, wait: Duration) -> Result<Scrub, StoreError>;
 
     /// When the next stored effect falls due (or its lease ends), in milliseconds; nothing where there is none.
     fn next_effect_due(&self) -> Result<Option<i64>, StoreError>;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension};
-use threadmesh_runtime::store::{Answer, Batch, EffectLease, LeasedEffect, Query, Store, StoreError, Turn};
+use threadmesh_runtime::store::{Answer, Batch, EffectLease, LeasedEffect, Query, Scrub, Store, StoreError, Turn};
 
 use crate::apply::Counters;
 use crate::batch::{Shared, SqliteBatch, Writer};
@@ -144,6 +144,12 @@ impl Store for SqliteStore {
         watch
             .insist(|conn| conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| query::unsigned(row, 0)))
             .map_err(|error| store_error(error, began.elapsed()))
+    }
+
+    /// What was deleted in the file is overwritten as it is deleted; what is left is the log.
+    fn scrub(&self, wait: Duration) -> Result<Scrub, StoreError> {
+        let checkpoint = self.checkpoint_truncate(wait)?;
+        Ok(if checkpoint.busy { Scrub::Held } else { Scrub::Clean })
     }
 
     fn lease_effects(&self, now: i64, lease_ms: i64, limit: u32) -> Result<Vec<LeasedEffect>, StoreError> {

@@ -8,6 +8,7 @@ mod endings;
 mod errors;
 mod limits;
 pub mod ordered;
+mod retention;
 mod rules;
 mod scenarios;
 pub mod schema;
@@ -27,6 +28,7 @@ pub fn outputs(root: &Path) -> Result<Vec<Output>> {
     all.extend(behaviours::generate(root)?);
     all.extend(contract::generate(root)?);
     all.extend(endings::generate(root)?);
+    all.extend(retention::generate(root)?);
     all.extend(errors::generate(root)?);
     all.extend(limits::generate(root)?);
     all.extend(rules::generate(root)?);

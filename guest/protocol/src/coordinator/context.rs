@@ -266,6 +266,12 @@ impl<'a> Context<'a> {
         self.writes.push(Write { collection: collection.into(), id: id.into(), expected, body: Some(body), entries });
     }
 
+    /// Removes a row that was read.
+    pub fn remove(&mut self, collection: &str, row: &Stored) {
+        let (collection, id) = (collection.into(), row.id.clone());
+        self.writes.push(Write { collection, id, expected: row.revision, body: None, entries: Vec::new() });
+    }
+
     /// 32 hex digits that depend on the caller, its worker and all of the request, for identifiers that the core makes.
     /// Whatever can be done twice with other effect differs in one of them: that is the scope of the idempotency key.
     pub fn request_hash(&self, purpose: &str) -> String {

@@ -1,6 +1,7 @@
 //! The operations, one function each, grouped as their names are.
 
 pub(crate) mod adapters;
+pub(crate) mod admission;
 pub(crate) mod anchors;
 pub(crate) mod batch;
 pub(crate) mod denials;
@@ -13,6 +14,7 @@ pub(crate) mod maintenance;
 pub(crate) mod messages;
 pub(crate) mod outcome;
 pub(crate) mod proposals;
+pub(crate) mod purge;
 pub(crate) mod reads;
 mod relabel;
 pub(crate) mod related;

@@ -1,5 +1,6 @@
 //! The stored records: parsed when read, checked, and written as JSON text. Hosts never look inside.
 
+pub(crate) mod admission;
 pub(crate) mod boxes;
 pub(crate) mod budget;
 pub(crate) mod evidence;
@@ -8,6 +9,7 @@ pub(crate) mod life;
 pub(crate) mod message;
 pub(crate) mod profile;
 pub(crate) mod proposal;
+pub(crate) mod purge;
 pub(crate) mod replay;
 pub(crate) mod submission;
 pub(crate) mod summary;

@@ -230,6 +230,9 @@ impl Scene {
     pub fn save(mut self, cx: &mut Context<'_>, was_open: bool) -> Flow<Self> {
         let life = &mut self.life.record;
         life.updated = cx.now;
+        if let Some(purged) = &mut life.purged {
+            purged.changed = true;
+        }
         life.combination().check()?;
         if was_open && !life.open() {
             self.receiver_box.record.open = self.receiver_box.record.open.saturating_sub(1);

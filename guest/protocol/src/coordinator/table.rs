@@ -3,8 +3,8 @@
 use super::Operation;
 use super::context::{Context, Flow};
 use super::ops::{
-    adapters, anchors, batch, denials, facts, forward, inspect, interrupted, mailbox, maintenance, messages, outcome,
-    proposals, reads, related, relationships, resolve, runtime, send, submit, summaries, tasks,
+    adapters, admission, anchors, batch, denials, facts, forward, inspect, interrupted, mailbox, maintenance, messages,
+    outcome, proposals, purge, reads, related, relationships, resolve, runtime, send, submit, summaries, tasks,
 };
 use alloc::string::String;
 
@@ -50,13 +50,29 @@ pub(crate) const TABLE: &[Entry] = &[
         submit::accept_and_begin,
         "Accept a claimed message and begin its submission, in one commit.",
     ),
+    worker(
+        "adapter.admitContext",
+        admission::admit_context,
+        "Read an accepted message into a model's context: prepare and confirm, in one commit.",
+    ),
     worker("adapter.beginSubmission", submit::begin, "Cross the boundary: commit that the call is about to happen."),
+    worker("adapter.confirmContextAdmission", admission::confirm, "Establish that a rendering was put before a model."),
     read("adapter.getSubmission", resolve::get_submission, "One submission."),
     internal(read("adapter.listUnresolved", resolve::list_unresolved, "Attempts whose outcome is unknown.")),
+    worker(
+        "adapter.prepareContextAdmission",
+        admission::prepare,
+        "Take the rendering of an accepted message, to show it.",
+    ),
     worker("adapter.prepareSubmission", submit::prepare, "Prepare handing an accepted message to the harness."),
     internal(write("adapter.recordQuery", resolve::record_query, "What an adapter answered about an attempt.")),
     write("adapter.recordReceipt", resolve::record_receipt, "Record the harness's receipt."),
     write("adapter.reconcileSubmission", resolve::reconcile, "Establish what became of an attempt, with evidence."),
+    write(
+        "adapter.recoverContextAdmission",
+        admission::recover,
+        "Say what became of an admission whose token was lost.",
+    ),
     write("adapters.declare", adapters::declare, "Declare an adapter profile of the operator's configuration."),
     write("anchors.declare", anchors::declare, "Declare the trust anchors that attestations are verified against."),
     read("audit.list", reads::audit_list, "The events of a message."),
@@ -66,6 +82,8 @@ pub(crate) const TABLE: &[Entry] = &[
     worker("mailbox.claim", mailbox::claim, "Claim a message for this worker."),
     read("mailbox.listPending", mailbox::list_pending, "Undecided messages, in order."),
     write("maintenance.expireDue", maintenance::expire_due, "Expire what is past its time."),
+    write("maintenance.purgeContent", purge::purge_content, "Remove content that is past its retention."),
+    internal(write("maintenance.recordScrub", purge::record_scrub, "Whether nothing is left of purged content.")),
     write("messages.failDelivery", messages::fail_delivery, "Give up on delivering a message."),
     write("messages.forward", forward::forward, "Pass on an accepted message, with its provenance."),
     read("messages.getDisposition", messages::get_disposition, "The three states of a message."),

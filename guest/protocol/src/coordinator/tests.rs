@@ -1,11 +1,13 @@
 //! Whole lives of messages against a store in memory.
 
 mod adapters;
+mod admission;
 mod contradictions;
 mod floods;
 mod lives;
 mod maintenance;
 mod proposals;
+mod purge;
 mod reads;
 mod relationships;
 mod reported;

@@ -88,6 +88,9 @@ pub const ROUNDS_MAX: i64 = 3;
 /// What is added to an adapter's deadline before another instance may resolve its attempt. Unit: ms.
 pub const ADAPTER_LEASE_MARGIN_MS: i64 = 5000;
 
+/// How long the holder of a context admission alone may say what became of it. Unit: ms.
+pub const ADMISSION_LEASE_MS: i64 = 180000;
+
 /// Trust anchors in one list: each costs a check of its key at every verification. Unit: count.
 pub const ANCHORS_MAX: i64 = 256;
 

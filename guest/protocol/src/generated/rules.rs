@@ -7,6 +7,42 @@ use super::errors::Code;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Rule {
+    /// Only a suggestion is put before a model. (weaknesses A6; ops 3.1)
+    CX1,
+    /// A message that is to be stored only, or shown beside the conversation, is never put before a model. (weaknesses A6)
+    CX2,
+    /// The receiver's profile says which evidence of a context admission it gives, and the adapter reference names the session. (delivery rule 4, 11)
+    CX3,
+    /// A message has one admission in flight at most. (ops 3.1)
+    CX4,
+    /// A message is not put before a model while an attempt to submit it is open, nor after it was submitted. (weaknesses A4 (d))
+    CX5,
+    /// A message is not submitted while an admission is in flight. (weaknesses A4 (d))
+    CX6,
+    /// Only an accepted message whose delivery can still be admitted is put before a model. (delivery-semantics, invariants)
+    CX7,
+    /// The token is that of the admission in flight, and comes from the worker that holds it. (ops 3.1)
+    CX8,
+    /// Evidence is of the kind of the profile, and has exactly the members of its kind. (ops 3.1; delivery rule 11)
+    CX9,
+    /// Evidence repeats the nonce of its admission: what confirms one message confirms no other. (delivery rule 11; weaknesses A7)
+    CX10,
+    /// Evidence names the digest and the length of the exact rendered text. (delivery rule 11; field reports P016)
+    CX11,
+    /// Evidence is of the session, and of the harness, that the admission was prepared for. (ops 3.1)
+    CX12,
+    /// Evidence says that the turn ended well: by end_turn, as completed, or with success, exit code 0 and no tool use. (ops 3.1)
+    CX13,
+    /// There is an admission in flight to recover. (weaknesses A4 (f))
+    CX14,
+    /// Before its lease ends only the worker that holds an admission says what became of it. (weaknesses A4 (f); settled 2)
+    CX15,
+    /// That a rendering was shown is established by evidence. (delivery rule 11)
+    CX16,
+    /// Evidence goes with confirmed-admitted, and with nothing else. (delivery rule 11)
+    CX17,
+    /// The token is answered again to the request that got it, as long as its admission is in flight and the lease runs. (settled 11)
+    CX18,
     /// `now` is a whole number of milliseconds since the Unix epoch, from 0 to 2^53-1. (wit/world.wit)
     AT1,
     /// `expected` is a JSON object with no members but messageId, senderIncarnationId, claimType, claimDigest, evidenceDigest (strings) and receiver (an object of exactly the strings taskId and incarnationId). (spec/attestation.md)
@@ -421,7 +457,7 @@ pub enum Rule {
     AD2,
     /// Adapter reference and profile are those of the prepared attempt. (weaknesses A5)
     AD3,
-    /// While an attempt is unknown or quarantined, nothing relabels the message. (delivery rule 2)
+    /// While an attempt is unknown or quarantined, or an admission to a model's context is in flight, nothing relabels the message. (delivery rule 2)
     SU1,
     /// An attempt that crossed the boundary is asked for with the revision that it was prepared at. (ops 3 adapter.prepareSubmission)
     SU2,
@@ -489,6 +525,12 @@ pub enum Rule {
     BU5,
     /// The causal chain is within the hop limit. (delivery rule 8)
     BU6,
+    /// Content is purged by a policy or by the operator. (ops 3 maintenance.purgeContent)
+    RT1,
+    /// The cutoff of a purge is not in the future. (ops 3 maintenance.purgeContent)
+    RT2,
+    /// A host that could not empty its store says why, and one that could does not. (settled 45)
+    RT3,
     /// A value has the JSON type that its place asks for. (type)
     SH1,
     /// A required member is there. (required)
@@ -591,11 +633,33 @@ pub enum Rule {
     SM6,
     /// The digest of a profile stands for one declaration; other content comes with another digest. (settled 5)
     AP1,
+    /// Only a profile whose capabilities name context admission gives evidence of it. (delivery rule 11)
+    AP2,
+    /// Evidence of a harness goes with the digest of what that harness says of itself. (wire 3.13)
+    AP3,
 }
 
 struct Entry(&'static str, Code, &'static str, bool);
 
 const TABLE: &[Entry] = &[
+    Entry("CX-1", Code::AdmissionUnsupported, "Only a suggestion is put before a model.", true),
+    Entry("CX-2", Code::AdmissionUnsupported, "A message that is to be stored only, or shown beside the conversation, is never put before a model.", true),
+    Entry("CX-3", Code::AdapterIncapable, "The receiver's profile says which evidence of a context admission it gives, and the adapter reference names the session.", true),
+    Entry("CX-4", Code::AdmissionInFlight, "A message has one admission in flight at most.", true),
+    Entry("CX-5", Code::SubmissionInFlight, "A message is not put before a model while an attempt to submit it is open, nor after it was submitted.", true),
+    Entry("CX-6", Code::AdmissionInFlight, "A message is not submitted while an admission is in flight.", true),
+    Entry("CX-7", Code::StateConflict, "Only an accepted message whose delivery can still be admitted is put before a model.", true),
+    Entry("CX-8", Code::AdmissionTokenInvalid, "The token is that of the admission in flight, and comes from the worker that holds it.", true),
+    Entry("CX-9", Code::AdapterEvidenceMismatch, "Evidence is of the kind of the profile, and has exactly the members of its kind.", true),
+    Entry("CX-10", Code::AdapterEvidenceMismatch, "Evidence repeats the nonce of its admission: what confirms one message confirms no other.", true),
+    Entry("CX-11", Code::CorruptDelivery, "Evidence names the digest and the length of the exact rendered text.", true),
+    Entry("CX-12", Code::AdapterEvidenceMismatch, "Evidence is of the session, and of the harness, that the admission was prepared for.", true),
+    Entry("CX-13", Code::AdapterEvidenceMismatch, "Evidence says that the turn ended well: by end_turn, as completed, or with success, exit code 0 and no tool use.", true),
+    Entry("CX-14", Code::StateConflict, "There is an admission in flight to recover.", true),
+    Entry("CX-15", Code::AdmissionInFlight, "Before its lease ends only the worker that holds an admission says what became of it.", true),
+    Entry("CX-16", Code::ReconciliationEvidenceRequired, "That a rendering was shown is established by evidence.", true),
+    Entry("CX-17", Code::ReconciliationInvalid, "Evidence goes with confirmed-admitted, and with nothing else.", true),
+    Entry("CX-18", Code::AdmissionTokenInvalid, "The token is answered again to the request that got it, as long as its admission is in flight and the lease runs.", true),
     Entry("AT-1", Code::HostMisuse, "`now` is a whole number of milliseconds since the Unix epoch, from 0 to 2^53-1.", true),
     Entry("AT-2", Code::HostMisuse, "`expected` is a JSON object with no members but messageId, senderIncarnationId, claimType, claimDigest, evidenceDigest (strings) and receiver (an object of exactly the strings taskId and incarnationId).", true),
     Entry("AT-3", Code::AnchorInvalid, "The anchors are one JSON array, under the same JSON rules as a document.", false),
@@ -803,7 +867,7 @@ const TABLE: &[Entry] = &[
     Entry("AD-1", Code::AdapterNotBound, "The receiver's adapter reference names a declared profile.", true),
     Entry("AD-2", Code::AdapterIncapable, "The profile declares the intent and the delivery mode, and the mode is one that reaches a harness.", true),
     Entry("AD-3", Code::AdapterRefChanged, "Adapter reference and profile are those of the prepared attempt.", true),
-    Entry("SU-1", Code::ExternalOutcomeUnknown, "While an attempt is unknown or quarantined, nothing relabels the message.", true),
+    Entry("SU-1", Code::ExternalOutcomeUnknown, "While an attempt is unknown or quarantined, or an admission to a model's context is in flight, nothing relabels the message.", true),
     Entry("SU-2", Code::SubmissionInFlight, "An attempt that crossed the boundary is asked for with the revision that it was prepared at.", true),
     Entry("SU-3", Code::StateConflict, "Only an accepted message whose delivery can still be submitted is submitted.", true),
     Entry("SU-4", Code::StateConflict, "A message is attempted at most sixteen times.", true),
@@ -837,6 +901,9 @@ const TABLE: &[Entry] = &[
     Entry("BU-4", Code::Backpressure, "The principal is within its fan-out.", true),
     Entry("BU-5", Code::Backpressure, "The receiver is within its interruption budget.", true),
     Entry("BU-6", Code::Backpressure, "The causal chain is within the hop limit.", true),
+    Entry("RT-1", Code::PolicyRequired, "Content is purged by a policy or by the operator.", true),
+    Entry("RT-2", Code::RetentionCutoffInvalid, "The cutoff of a purge is not in the future.", true),
+    Entry("RT-3", Code::ParamsInvalid, "A host that could not empty its store says why, and one that could does not.", true),
     Entry("SH-1", Code::ParamsInvalid, "A value has the JSON type that its place asks for.", true),
     Entry("SH-2", Code::ParamsInvalid, "A required member is there.", true),
     Entry("SH-3", Code::ParamsInvalid, "A closed object has no other members.", true),
@@ -888,10 +955,30 @@ const TABLE: &[Entry] = &[
     Entry("SM-5", Code::SummaryVersionOrder, "Versions of a summary grow strictly.", true),
     Entry("SM-6", Code::TaskSummaryInvalid, "updatedAt of a summary is not further in the future than the allowed skew.", true),
     Entry("AP-1", Code::IdempotencyConflict, "The digest of a profile stands for one declaration; other content comes with another digest.", true),
+    Entry("AP-2", Code::CapabilitiesInvalid, "Only a profile whose capabilities name context admission gives evidence of it.", true),
+    Entry("AP-3", Code::ParamsInvalid, "Evidence of a harness goes with the digest of what that harness says of itself.", true),
 ];
 
 /// All rules, in order.
 pub const ALL: &[Rule] = &[
+    Rule::CX1,
+    Rule::CX2,
+    Rule::CX3,
+    Rule::CX4,
+    Rule::CX5,
+    Rule::CX6,
+    Rule::CX7,
+    Rule::CX8,
+    Rule::CX9,
+    Rule::CX10,
+    Rule::CX11,
+    Rule::CX12,
+    Rule::CX13,
+    Rule::CX14,
+    Rule::CX15,
+    Rule::CX16,
+    Rule::CX17,
+    Rule::CX18,
     Rule::AT1,
     Rule::AT2,
     Rule::AT3,
@@ -1133,6 +1220,9 @@ pub const ALL: &[Rule] = &[
     Rule::BU4,
     Rule::BU5,
     Rule::BU6,
+    Rule::RT1,
+    Rule::RT2,
+    Rule::RT3,
     Rule::SH1,
     Rule::SH2,
     Rule::SH3,
@@ -1184,6 +1274,8 @@ pub const ALL: &[Rule] = &[
     Rule::SM5,
     Rule::SM6,
     Rule::AP1,
+    Rule::AP2,
+    Rule::AP3,
 ];
 
 impl Rule {

@@ -94,7 +94,10 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     let mut service = opened.service();
     match arguments.test_scenario {
         true => service = service.settling(PATIENCE),
-        false => opened.dispatch(log)?,
+        false => {
+            opened.dispatch(log)?;
+            opened.perform_stored()?;
+        }
     }
     let service: Arc<dyn Service> = Arc::new(service);
     match place {

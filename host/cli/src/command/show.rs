@@ -44,6 +44,7 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
         let mut lines = vec![format!("{} from {sender}", arguments.message)];
         lines.extend(words::states(&disposition));
         lines.extend(submissions.iter().flat_map(submission_lines));
+        lines.extend(events.iter().filter(|event| event["detail"]["purgeId"].is_string()).last().map(purge_line));
         lines.push("  audit trail".to_owned());
         lines.extend(events.iter().map(event_line));
         lines
@@ -80,6 +81,12 @@ fn submissions(mesh: &mut dyn Mesh, events: &[Value]) -> Result<Vec<Value>, Fail
         }
     }
     Ok(found)
+}
+
+/// What became of the content, where a purge reached it.
+fn purge_line(event: &Value) -> String {
+    let text = |name: &str| event[name].as_str().unwrap_or_default();
+    format!("  content            {} {}", text("eventType"), text("occurredAt"))
 }
 
 fn submission_lines(submission: &Value) -> Vec<String> {

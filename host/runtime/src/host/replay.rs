@@ -15,6 +15,8 @@ use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 
+/// How the names of replay files begin.
+const PREFIX: &str = "trap-";
 /// How many files are kept.
 const FILES_MAX: usize = 20;
 /// How many bytes they may have together.
@@ -54,16 +56,34 @@ impl ReplayFiles {
         let length = text.len() as u64;
         if length <= BYTES_MAX && make_room(&self.directory, length).is_ok() {
             let number = self.number.fetch_add(1, Relaxed);
-            let name = format!("trap-{now:016}-{}-{number}.json", std::process::id());
+            let name = format!("{PREFIX}{now:016}-{}-{number}.json", std::process::id());
             self.directory.write(&name, &[text.as_bytes()]).ok();
         }
+    }
+}
+
+impl ReplayFiles {
+    /// Removes the files that hold texts; whether none is left. Whatever else lies in the directory is left alone.
+    pub(super) fn forget_content(&self) -> bool {
+        let Ok(files) = self.directory.list() else { return false };
+        let holds = |name: &str| match self.directory.read(name, BYTES_MAX) {
+            Some(text) => serde_json::from_slice::<Value>(&text).map_or(true, |file| file["contentKept"] != false),
+            None => true,
+        };
+        // A file that was never finished has a dot before its name.
+        let ours = |name: &str| name.trim_start_matches('.').starts_with(PREFIX);
+        for file in files.iter().filter(|file| ours(&file.name) && holds(&file.name)) {
+            self.directory.remove(&file.name);
+        }
+        let left = self.directory.list().unwrap_or_default();
+        !left.iter().any(|file| ours(&file.name) && holds(&file.name))
     }
 }
 
 /// Removes the oldest files until there is room for one of `length` bytes.
 fn make_room(dir: &PrivateDir, length: u64) -> io::Result<()> {
     let mut files = dir.list()?;
-    files.retain(|file| file.name.starts_with("trap-"));
+    files.retain(|file| file.name.starts_with(PREFIX));
     let mut bytes = files.iter().map(|file| file.bytes).sum::<u64>() + length;
     let mut count = files.len() + 1;
     for file in files {

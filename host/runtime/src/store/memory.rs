@@ -12,8 +12,8 @@ use std::time::Duration;
 use self::layer::Layer;
 use self::tables::{Outbox, Tables, View};
 use super::{
-    Answer, Applied, ApplyError, Batch, Changes, EffectLease, Epoch, LeasedEffect, Query, ReadSet, Store, StoreError,
-    Turn, TurnGuard,
+    Answer, Applied, ApplyError, Batch, Changes, EffectLease, Epoch, LeasedEffect, Query, ReadSet, Scrub, Store,
+    StoreError, Turn, TurnGuard,
 };
 
 /// How long a batch waits for its turn.
@@ -86,6 +86,11 @@ impl Store for MemoryStore {
 
     fn next_effect_due(&self) -> Result<Option<i64>, StoreError> {
         Ok(self.committed().outbox.next_due())
+    }
+
+    /// There is nothing beside the rows.
+    fn scrub(&self, _: Duration) -> Result<Scrub, StoreError> {
+        Ok(Scrub::Clean)
     }
 }
 

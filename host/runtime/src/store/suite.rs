@@ -43,6 +43,7 @@ pub const CASES: &[(&str, Case)] = &[
     ("time never goes back", writes::time_never_goes_back),
     ("changes are counted", writes::changes_are_counted),
     ("misuse is refused", writes::misuse_is_refused),
+    ("a scrub leaves what stands", writes::scrub_leaves_what_stands),
     ("revoked between read and commit", races::revoked_between_read_and_commit),
     ("insertion into an empty range", races::insertion_into_an_empty_range),
     ("two sends for the last slot", races::two_sends_for_the_last_slot),

@@ -173,6 +173,15 @@ pub struct Applied {
     pub audit: Vec<u64>,
 }
 
+/// What emptying a store came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scrub {
+    /// Nothing is left.
+    Clean,
+    /// Somebody, in this process or another, holds an old snapshot: what was removed may still be there.
+    Held,
+}
+
 /// What a decision read, for validation at commit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReadSet {

@@ -5,7 +5,7 @@
 
 mod anchors;
 mod dispositions;
-mod documents;
+pub(super) mod documents;
 mod keys;
 mod signatures;
 mod subjects;

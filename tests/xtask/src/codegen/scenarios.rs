@@ -2,6 +2,7 @@
 //!
 //! Nothing here runs the rules: what is expected is written down by hand, next to what is done.
 
+mod admission;
 mod attempts;
 mod budgets;
 mod cast;
@@ -17,7 +18,9 @@ mod passing;
 mod policy;
 mod proposals;
 mod related;
+mod rendering;
 mod reported;
+mod retention;
 mod sending;
 mod steps;
 mod story;
@@ -46,6 +49,7 @@ type File = (&'static str, &'static str, fn() -> Vec<Story>);
 
 /// The files of scenarios.
 const FILES: &[File] = &[
+    ("operations", "admission", admission::stories),
     ("operations", "attempts", attempts::stories),
     ("operations", "keys", keys::stories),
     ("operations", "mailbox", mailbox::stories),
@@ -58,6 +62,8 @@ const FILES: &[File] = &[
     ("operations", "passing", passing::stories),
     ("operations", "proposals", proposals::stories),
     ("operations", "related", related::stories),
+    ("delivery", "rendering", rendering::stories),
+    ("operations", "retention", retention::stories),
     ("operations", "sending", sending::stories),
     ("operations", "summaries", summaries::stories),
     ("operations", "tasks", tasks::stories),

@@ -71,6 +71,9 @@ fn hidden(cx: &Context<'_>, scene: &Scene, role: Role) -> Option<&'static str> {
         freshness: life.freshness.as_deref(),
         now: cx.now,
     };
+    if life.purged.is_some() {
+        return Some("purged");
+    }
     if cx.now >= life.expires || life.delivery == Delivery::Expired {
         return Some("expired");
     }
@@ -156,6 +159,8 @@ fn lifecycle(w: &mut Writer, cx: &Context<'_>, scene: &Scene, envelope: Value<'_
     w.member_str("expiresAt", &time::format(life.expires));
     w.member_bool("expired", cx.now >= life.expires);
     records::put_text(w, "notBefore", life.not_before.map(time::format).as_deref());
+    let purged = life.purged.as_ref().and_then(|purged| purged.done);
+    records::put_text(w, "contentPurgedAt", purged.map(time::format).as_deref());
     w.end_object();
 }
 

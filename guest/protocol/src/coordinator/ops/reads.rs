@@ -28,9 +28,11 @@ const TO_SENDER: &[&str] = &[
     "outcomeEvidenceDigest",
     "previousDecision",
     "previousDelivery",
+    "purgeId",
     "reasonCode",
     "resolution",
     "result",
+    "retentionCutoff",
     "source",
     "submissionId",
 ];

@@ -79,7 +79,8 @@ fn defer(life: &mut Life) -> (&'static str, String) {
     ("relabel-pending", detail(&[("decision", "revoked")]))
 }
 
-fn apply(life: &mut Life, label: Label) -> Flow<(&'static str, String)> {
+/// Moves the machines; the event that says so.
+pub(super) fn apply(life: &mut Life, label: Label) -> Flow<(&'static str, String)> {
     let (delivery, decision) = (life.delivery.name(), life.decision.name());
     let (kind, told) = match label {
         Label::Stale(reason) => {

@@ -110,7 +110,7 @@ fn receive(
     let attempt = current(&mut scene)?.clone();
     match attempt.state {
         Submission::ReceiptRecorded => {
-            check(Rule::SU7, same(attempt.receipt.as_deref(), receipt))?;
+            check(Rule::SU7, attempt.has_receipt(receipt))?;
             cx.resource = Some((scene.life.id.clone(), scene.life.record.revision));
             return Ok(answer(&scene, &attempt, true, false));
         }
@@ -150,19 +150,13 @@ fn current(scene: &mut Scene) -> Flow<&mut Attempt> {
     scene.life.record.attempt.as_mut().ok_or_else(|| damaged("attempt"))
 }
 
-/// Whether two receipts mean the same.
-fn same(stored: Option<&str>, receipt: &str) -> bool {
-    let (Ok(stored), Ok(receipt)) = (json::parse(stored.unwrap_or("null")), json::parse(receipt)) else { return false };
-    stored.root().same(receipt.root())
-}
-
 /// A receipt after `confirmed-not-submitted`: what was established is contradicted, and the operator has to look.
 fn contradict(cx: &mut Context<'_>, mut scene: Scene, receipt: &str, replayed: bool) -> Flow<String> {
     let now = cx.now;
     let attempt = current(&mut scene)?;
     if !replayed {
         attempt.apply(SubmissionEvent::Contradict, now)?;
-        attempt.late_receipt = Some(receipt.into());
+        attempt.keep_late(receipt);
         attempt.contested = true;
     }
     let attempt = attempt.clone();
@@ -176,10 +170,10 @@ fn contradict_past(cx: &mut Context<'_>, mut scene: Scene, id: &str, receipt: &s
     let place = life.past.iter().position(|attempt| attempt.id == id);
     check(Rule::SU5, place.is_some())?;
     let mut attempt = life.past.remove(place.ok_or_else(not_visible)?);
-    if same(attempt.late_receipt.as_deref(), receipt) || replayed {
+    if attempt.has_late_receipt(receipt) || replayed {
         return Ok(answer(&scene, &attempt, true, true));
     }
-    attempt.late_receipt = Some(receipt.into());
+    attempt.keep_late(receipt);
     attempt.contested = true;
     life.past.push(attempt.clone());
     reopen(cx, life)?;
@@ -210,9 +204,12 @@ fn contradicted(cx: &mut Context<'_>, mut scene: Scene, attempt: &Attempt, repla
     Ok(answer(&scene, attempt, replayed, true))
 }
 
-/// Applies what waited while the attempt was unknown.
-fn relabel(cx: &mut Context<'_>, scene: &mut Scene) -> Flow<()> {
+/// Applies what waited while the attempt was unknown or an admission was in flight, once neither is.
+pub(super) fn relabel(cx: &mut Context<'_>, scene: &mut Scene) -> Flow<()> {
     let life = &mut scene.life.record;
+    if life.unresolved() {
+        return Ok(());
+    }
     let Some(waiting) = life.pending_relabel.take() else { return Ok(()) };
     if waiting == "revoked" && life.decision.step(DecisionEvent::Revoke).is_some() {
         life.decision = life.decision.apply(DecisionEvent::Revoke)?;

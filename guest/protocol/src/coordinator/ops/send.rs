@@ -106,7 +106,7 @@ fn deliver(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: Row<Task>, fro
     let life = life(cx, envelope, sender.record.party.clone(), receiver, grant.as_ref(), place)?;
     let id = Life::id(cx.tenant(), &life.message, &life.sender);
     let told = received(envelope, &life, forwarding.as_ref());
-    let body = Message { envelope: envelope.text.into(), ancestors, forwarding }.text();
+    let body = Message { envelope: envelope.text.into(), ancestors, forwarding, purged: false }.text();
     cx.write(message::COLLECTION, &id, 0, body, Vec::new());
     let life = Row { id, revision: 0, record: life };
     let mut scene = Scene { life, sender: Some(sender), receiver: task, grant, sender_box, receiver_box };
@@ -373,6 +373,9 @@ fn life(
         claim: None,
         attempt: None,
         past: Vec::new(),
+        admission: None,
+        admitted: None,
+        purged: None,
         pending_relabel: None,
         interruption: None,
         events: 0,

@@ -26,10 +26,13 @@ use crate::{Rule, time};
 use alloc::string::String;
 
 /// What the adapter reference of the receiver leads to.
-struct Adapter {
-    digest: String,
-    session: Option<String>,
-    profile: Row<Profile>,
+pub(super) struct Adapter {
+    /// The digest of the reference.
+    pub digest: String,
+    /// The session that it names.
+    pub session: Option<String>,
+    /// The profile that it names.
+    pub profile: Row<Profile>,
 }
 
 /// `adapter.prepareSubmission`.
@@ -67,7 +70,7 @@ pub(crate) fn prepare(cx: &mut Context<'_>) -> Flow<String> {
 }
 
 /// Asks in the first round for what a submission needs beside the message.
-fn hints(cx: &mut Context<'_>, message: Option<(&str, &str)>) {
+pub(super) fn hints(cx: &mut Context<'_>, message: Option<(&str, &str)>) {
     cx.bring = Some(|cx, life| cx.want(message::COLLECTION, life));
     cx.hint(&Profile::find_all(cx.tenant()));
     if let Some((message, sender)) = message {
@@ -76,7 +79,7 @@ fn hints(cx: &mut Context<'_>, message: Option<(&str, &str)>) {
 }
 
 /// The profile that the receiver's adapter reference names, and whether it can do what the message asks for.
-fn adapter(cx: &mut Context<'_>, scene: &Scene) -> Flow<Adapter> {
+pub(super) fn adapter(cx: &mut Context<'_>, scene: &Scene) -> Flow<Adapter> {
     let reference = scene.receiver.as_ref().and_then(|row| row.record.adapter_ref.clone());
     check(Rule::AD1, reference.is_some())?;
     let reference = reference.unwrap_or_default();
@@ -99,6 +102,7 @@ fn ready(cx: &mut Context<'_>, scene: &mut Scene, adapter: &Adapter) -> Flow<boo
     scene.authorise(cx)?;
     scene.unexpired(cx.now)?;
     let life = &scene.life.record;
+    check(Rule::CX6, life.admission.is_none())?;
     let expected = if cx.request.operation == "adapter.acceptAndBegin" { Some(life.revision) } else { None };
     if expected.is_none() {
         scene.at_revision(cx)?;
@@ -157,6 +161,7 @@ fn attempt(cx: &Context<'_>, scene: &Scene, adapter: &Adapter) -> Flow<Attempt> 
         late_receipt: None,
         contested: false,
         queries: 0,
+        removed: [None, None],
     })
 }
 
@@ -173,7 +178,8 @@ fn prepared_view(cx: &mut Context<'_>, scene: &Scene, replay: bool) -> Flow<Stri
     Ok(w.finish())
 }
 
-fn envelope(cx: &mut Context<'_>, scene: &Scene) -> Flow<String> {
+/// The envelope as received.
+pub(super) fn envelope(cx: &mut Context<'_>, scene: &Scene) -> Flow<String> {
     let row = cx.lookup(message::COLLECTION, &scene.life.id)?.ok_or_else(|| damaged("message"))?;
     Ok(Message::read(row)?.envelope)
 }

@@ -1,6 +1,7 @@
 //! The life of a message: its three machines, the mailbox claim and the attempts, in one row, so that one comparison of
 //! revisions guards all of it and the cross-state rules see the whole.
 
+use super::admission::{Admission, Admitted};
 use super::grant::Grant;
 use super::submission::Attempt;
 use super::{Flow, Party, Row, parse, put_int, put_raw, put_text};
@@ -134,12 +135,29 @@ pub(crate) struct Life {
     pub attempt: Option<Attempt>,
     /// Earlier attempts, all confirmed as not submitted.
     pub past: Vec<Attempt>,
-    /// What waits for the attempt to be resolved: `revoked`.
+    /// The admission to a model's context that is in flight.
+    pub admission: Option<Admission>,
+    /// What is known of an admission that happened.
+    pub admitted: Option<Admitted>,
+    /// What waits for the attempt or the admission to be resolved: `revoked`.
     pub pending_relabel: Option<String>,
     /// What an interrupt came to.
     pub interruption: Option<Interruption>,
+    /// The purge that removed its content.
+    pub purged: Option<Purged>,
     /// How many audit events it has: the last one's number in the list of its events.
     pub events: i64,
+}
+
+/// That the content of a message was removed.
+#[derive(Clone, Debug)]
+pub(crate) struct Purged {
+    /// `purgeId`.
+    pub purge: String,
+    /// When nothing was left of it on the disk.
+    pub done: Option<i64>,
+    /// Whether something was recorded since, which can be purged again.
+    pub changed: bool,
 }
 
 impl Life {
@@ -193,6 +211,22 @@ impl Life {
         }
     }
 
+    /// What ended and expired by `cutoff`, and has content to remove.
+    pub fn find_ended(tenant: &str, cutoff: i64, limit: u32) -> Query {
+        keys::numbered(COLLECTION, "ended", &[tenant], 0, Some(cutoff.saturating_add(1)), limit)
+    }
+
+    /// What a purge emptied and nobody called purged yet.
+    pub fn find_purging(tenant: &str, purge: &str, limit: u32) -> Query {
+        keys::under(COLLECTION, "purging", &[tenant, purge], limit)
+    }
+
+    /// Whether a receiver has a message that may have reached it outside, without anybody knowing.
+    pub fn find_held(tenant: &str, receiver: &Party) -> Query {
+        let Party { task, incarnation, owner } = receiver;
+        keys::under(COLLECTION, "held", &[tenant, incarnation, task, owner], 1)
+    }
+
     /// The row id.
     pub fn id(tenant: &str, message: &str, sender: &Party) -> String {
         keys::key(&[tenant, message, &sender.incarnation, &sender.task, &sender.owner])
@@ -202,6 +236,10 @@ impl Life {
         let tree = parse(&row.body)?;
         let record = Self::from_value(tree.root())?;
         record.combination().check().map_err(|error| damaged(&error.detail))?;
+        let shown = record.decision.was_accepted() && !matches!(record.delivery, Delivery::Failed | Delivery::Expired);
+        if record.admission.is_some() && !shown {
+            return Err(damaged("admission"));
+        }
         Ok(Row { id: row.id.clone(), revision: row.revision, record })
     }
 
@@ -239,8 +277,11 @@ impl Life {
             claim: value.get("claim").map(Claim::read).transpose()?,
             attempt: value.get("attempt").map(Attempt::read).transpose()?,
             past,
+            admission: value.get("admission").map(Admission::read).transpose()?,
+            admitted: value.get("admitted").map(Admitted::read).transpose()?,
             pending_relabel: value.maybe_text("pendingRelabel"),
             interruption: value.get("interruption").map(Interruption::read).transpose()?,
+            purged: value.get("purged").map(Purged::read).transpose()?,
             events: value.int("events")?,
         })
     }
@@ -305,9 +346,18 @@ impl Life {
             attempt.put(w);
         }
         w.end_array();
+        if let Some(admission) = &self.admission {
+            admission.put(w);
+        }
+        if let Some(admitted) = &self.admitted {
+            admitted.put(w);
+        }
         put_text(w, "pendingRelabel", self.pending_relabel.as_deref());
         if let Some(interruption) = &self.interruption {
             interruption.put(w);
+        }
+        if let Some(purged) = &self.purged {
+            purged.put(w);
         }
         w.member_int("events", self.events);
     }
@@ -317,9 +367,9 @@ impl Life {
         matches!(self.decision, Decision::Pending | Decision::Deferred) && !self.delivery.terminal()
     }
 
-    /// Whether a call may have happened and nobody knows.
+    /// Whether a call may have happened, or a model may have seen the message, and nobody knows.
     pub fn unresolved(&self) -> bool {
-        self.attempt.as_ref().is_some_and(Attempt::unresolved)
+        self.admission.is_some() || self.attempt.as_ref().is_some_and(Attempt::unresolved)
     }
 
     /// Whether a revocation of its grant still has something to change about it.
@@ -366,6 +416,16 @@ impl Life {
                 add("due-own", &[tenant, owner, &expires, message, sender]);
             }
         }
+        let ended = self.delivery.terminal() && !self.unresolved();
+        if ended && self.purged.as_ref().is_none_or(|purged| purged.changed) {
+            add("ended", &[tenant, &keys::number(self.expires), &self.message, &self.sender.incarnation]);
+        }
+        if let Some(purged) = self.purged.as_ref().filter(|purged| purged.done.is_none()) {
+            add("purging", &[tenant, &purged.purge, &self.message, &self.sender.incarnation]);
+        }
+        if self.unresolved() {
+            add("held", &[tenant, incarnation, task, owner, &keys::number(self.cursor)]);
+        }
         if self.revocable() {
             add("bound", &[tenant, &self.binding.grant, &self.message, &self.sender.incarnation]);
         }
@@ -380,6 +440,20 @@ impl Life {
         entries
     }
 
+    /// Removes what people wrote: the texts go, and digests stand where something may still be compared.
+    pub fn purge(&mut self, purge: &str) -> Flow<()> {
+        self.failure = None;
+        self.freshness = None;
+        for attempt in self.attempt.iter_mut().chain(&mut self.past) {
+            attempt.purge()?;
+        }
+        if let Some(admitted) = &mut self.admitted {
+            admitted.purge();
+        }
+        self.purged = Some(Purged { purge: purge.into(), done: None, changed: false });
+        Ok(())
+    }
+
     /// The flat disposition of the draft's binding.
     pub fn view(&self, w: &mut Writer) {
         w.begin_object();
@@ -389,6 +463,21 @@ impl Life {
         put_text(w, "decisionReasonCode", self.reason.as_deref());
         put_text(w, "deliveryFailureReason", self.failure.as_deref());
         w.member_str("outcome", self.outcome.name());
+        w.end_object();
+    }
+}
+
+impl Purged {
+    fn read(value: Value<'_>) -> Flow<Self> {
+        Ok(Self { purge: value.text("purge")?.into(), done: value.maybe_int("done"), changed: value.flag("changed") })
+    }
+
+    fn put(&self, w: &mut Writer) {
+        w.key("purged");
+        w.begin_object();
+        w.member_str("purge", &self.purge);
+        put_int(w, "done", self.done);
+        w.member_bool("changed", self.changed);
         w.end_object();
     }
 }

@@ -1,5 +1,6 @@
 //! The message itself: the envelope as received, and where it came from. It never changes until it is purged.
 
+use super::purge::TOMBSTONE;
 use super::{Flow, Party, parse, put_raw};
 use crate::coordinator::{Stored, fields::Fields};
 use crate::json::{Value, Writer};
@@ -18,6 +19,8 @@ pub(crate) struct Message {
     pub ancestors: Vec<String>,
     /// Where it came from, if it was passed on.
     pub forwarding: Option<Forwarding>,
+    /// Whether its content was removed.
+    pub purged: bool,
 }
 
 /// The provenance of a message that was passed on: what its first sender wrote, and through whom it came.
@@ -126,7 +129,8 @@ impl Message {
         let value = tree.root();
         let ancestors = value.member("ancestors")?.items().filter_map(|item| item.as_str()).map(Into::into).collect();
         let forwarding = value.get("forwarding").map(Forwarding::read).transpose()?;
-        Ok(Self { envelope: value.member("envelope")?.raw().into(), ancestors, forwarding })
+        let envelope = value.member("envelope")?.raw().into();
+        Ok(Self { envelope, ancestors, forwarding, purged: value.flag("purged") })
     }
 
     /// The stored text.
@@ -141,7 +145,42 @@ impl Message {
         }
         w.end_array();
         put_raw(&mut w, "forwarding", self.forwarding.as_ref().map(Forwarding::text).as_deref());
+        w.member_bool("purged", self.purged);
         w.end_object();
         w.finish()
     }
+
+    /// What is left after a purge: the envelope without what its sender wrote freely. It has no digest any more; that of
+    /// the whole stands in the life.
+    pub fn purge(self) -> Flow<Self> {
+        let tree = parse(&self.envelope)?;
+        let mut w = Writer::new();
+        w.begin_object();
+        for (name, value) in tree.root().members() {
+            match name {
+                "content" | "reason" => w.member_str(name, TOMBSTONE),
+                "evidenceRefs" | "freshness" => {}
+                "sender" => put_without(&mut w, name, value, "harness", Some(TOMBSTONE)),
+                "target" => put_without(&mut w, name, value, "harness", None),
+                "causality" => put_without(&mut w, name, value, "traceId", None),
+                _ => w.member_raw(name, value.raw()),
+            }
+        }
+        w.end_object();
+        Ok(Self { envelope: w.finish(), purged: true, ..self })
+    }
+}
+
+/// Writes an object with something else, or nothing, in place of one of its texts.
+fn put_without(w: &mut Writer, name: &str, value: Value<'_>, member: &str, instead: Option<&str>) {
+    w.key(name);
+    w.begin_object();
+    for (name, value) in value.members() {
+        match instead {
+            _ if name != member => w.member_raw(name, value.raw()),
+            Some(text) => w.member_str(name, text),
+            None => {}
+        }
+    }
+    w.end_object();
 }

@@ -1,6 +1,6 @@
 //! An adapter profile that the operator's configuration declared: what the gate needs to know of it.
 
-use super::{Flow, Row, parse};
+use super::{Flow, Row, parse, put_text};
 use crate::coordinator::{Query, Stored, fields::Fields, keys};
 use crate::json::{Value, Writer};
 use alloc::{string::String, vec::Vec};
@@ -31,6 +31,10 @@ pub(crate) struct Profile {
     pub can_query: bool,
     /// Whether its absences are final.
     pub absent_final: bool,
+    /// Whether it says that it puts content before a model.
+    pub admits: bool,
+    /// Which evidence of that it gives, and the digest of what the harness says of itself.
+    pub evidence: Option<(String, Option<String>)>,
 }
 
 impl Profile {
@@ -62,6 +66,11 @@ impl Profile {
         let words = |name: &str| -> Flow<Vec<String>> {
             Ok(capabilities.member(name)?.items().filter_map(|item| item.as_str()).map(Into::into).collect())
         };
+        let feature = capabilities.member("features")?.text("contextAdmission")?;
+        let admission = value.get("contextAdmission");
+        let evidence = |admission: Value<'_>| -> Flow<(String, Option<String>)> {
+            Ok((admission.text("evidence")?.into(), admission.maybe_text("snapshotDigest")))
+        };
         Ok(Self {
             name: name.into(),
             digest: value.text("digest")?.into(),
@@ -73,6 +82,8 @@ impl Profile {
             settle_ms: value.int("settleMs")?,
             can_query: value.flag("canQuery"),
             absent_final: value.flag("absentFinal"),
+            admits: feature != "none",
+            evidence: admission.map(evidence).transpose()?,
         })
     }
 
@@ -88,6 +99,13 @@ impl Profile {
         w.member_int("settleMs", self.settle_ms);
         w.member_bool("canQuery", self.can_query);
         w.member_bool("absentFinal", self.absent_final);
+        if let Some((evidence, snapshot)) = &self.evidence {
+            w.key("contextAdmission");
+            w.begin_object();
+            w.member_str("evidence", evidence);
+            put_text(&mut w, "snapshotDigest", snapshot.as_deref());
+            w.end_object();
+        }
         w.end_object();
         w.finish()
     }

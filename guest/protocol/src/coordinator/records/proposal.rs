@@ -78,6 +78,11 @@ impl Proposal {
         keys::numbered(COLLECTION, "aimed", &[tenant, incarnation, task], now.saturating_add(1), None, most)
     }
 
+    /// Those that ended by `cutoff` and still say why they were asked for.
+    pub fn find_purge(tenant: &str, cutoff: i64, limit: u32) -> Query {
+        keys::numbered(COLLECTION, "purge", &[tenant], 0, Some(cutoff.saturating_add(1)), limit)
+    }
+
     /// Its state at `now`: a pending one past its expiry is expired.
     pub fn state_at(&self, now: i64) -> machines::Proposal {
         let lapsed = if now >= self.expires { self.state.step(ProposalEvent::Expire) } else { None };

@@ -1,9 +1,10 @@
 //! One attempt to hand a message to a harness: the submission record of the wire, with who is at work on it.
 
-use super::{Flow, put_int, put_raw, put_text};
+use super::{Flow, parse, put_int, put_raw, put_text};
 use crate::coordinator::{context::damaged, fields::Fields};
+use crate::digest::sha256_text;
 use crate::generated::machines::{Submission, SubmissionEvent};
-use crate::json::{Value, Writer};
+use crate::json::{self, Value, Writer};
 use alloc::string::String;
 
 /// A submission.
@@ -45,6 +46,8 @@ pub(crate) struct Attempt {
     pub contested: bool,
     /// How often the adapter was asked without a final answer.
     pub queries: i64,
+    /// Digests of the receipt and of the late one, where their texts were removed.
+    pub removed: [Option<String>; 2],
 }
 
 /// Who performs the call, and until when nobody else may judge it.
@@ -93,6 +96,7 @@ impl Attempt {
             late_receipt: value.maybe_raw("lateReceipt"),
             contested: value.flag("contested"),
             queries: value.int("queries")?,
+            removed: [value.maybe_text("receiptDigest"), value.maybe_text("lateReceiptDigest")],
         })
     }
 
@@ -125,6 +129,8 @@ impl Attempt {
         put_raw(w, "lateReceipt", self.late_receipt.as_deref());
         w.member_bool("contested", self.contested);
         put_int(w, "queries", Some(self.queries));
+        put_text(w, "receiptDigest", self.removed[0].as_deref());
+        put_text(w, "lateReceiptDigest", self.removed[1].as_deref());
         w.end_object();
     }
 
@@ -132,6 +138,41 @@ impl Attempt {
     pub fn apply(&mut self, event: SubmissionEvent, now: i64) -> Flow<()> {
         self.state = self.state.apply(event)?;
         self.updated = now;
+        Ok(())
+    }
+
+    /// Whether `receipt` means the same as the recorded one.
+    pub fn has_receipt(&self, receipt: &str) -> bool {
+        same(self.receipt.as_deref(), self.removed[0].as_deref(), receipt)
+    }
+
+    /// Whether `receipt` means the same as the late one.
+    pub fn has_late_receipt(&self, receipt: &str) -> bool {
+        same(self.late_receipt.as_deref(), self.removed[1].as_deref(), receipt)
+    }
+
+    /// Keeps a receipt that came too late: evidence only.
+    pub fn keep_late(&mut self, receipt: &str) {
+        self.late_receipt = Some(receipt.into());
+        self.removed[1] = None;
+    }
+
+    /// Removes what harnesses and people wrote; digests say whether a receipt is the same.
+    pub fn purge(&mut self) -> Flow<()> {
+        self.session = None;
+        let [receipt, late] = &mut self.removed;
+        for (text, digest) in [(&mut self.receipt, receipt), (&mut self.late_receipt, late)] {
+            if let (Some(whole), None) = (&*text, &*digest) {
+                let tree = parse(whole)?;
+                *digest = Some(tree.digest());
+                let operation = sha256_text(tree.root().text("adapterOperationId")?.as_bytes());
+                let kept = rewritten(tree.root(), "adapterOperationId", &operation);
+                *text = Some(kept);
+            }
+        }
+        if let Some(whole) = &self.reconciliation {
+            self.reconciliation = Some(rewritten(parse(whole)?.root(), "", ""));
+        }
         Ok(())
     }
 
@@ -144,4 +185,21 @@ impl Attempt {
     pub fn settled_at(&self) -> i64 {
         self.call.as_ref().map_or(0, |call| call.settle_at.max(call.lease_until))
     }
+}
+
+/// Whether a receipt is the stored one, by its text or by what is left of it.
+fn same(stored: Option<&str>, digest: Option<&str>, receipt: &str) -> bool {
+    let (Ok(stored), Ok(receipt)) = (json::parse(stored.unwrap_or("null")), json::parse(receipt)) else { return false };
+    digest.map_or_else(|| stored.root().same(receipt.root()), |digest| receipt.digest() == digest)
+}
+
+/// The object without its evidence, and with `text` in `member`.
+fn rewritten(value: Value<'_>, member: &str, text: &str) -> String {
+    let mut w = Writer::new();
+    w.begin_object();
+    for (name, value) in value.members().filter(|(name, _)| *name != "evidenceRefs") {
+        if name == member { w.member_str(name, text) } else { w.member_raw(name, value.raw()) }
+    }
+    w.end_object();
+    w.finish()
 }

@@ -79,6 +79,23 @@ impl Summary {
         keys::under(COLLECTION, "named", &[tenant, owner, summary_id], 1)
     }
 
+    /// Those with hints that were published by `cutoff`.
+    pub fn find_purge(tenant: &str, cutoff: i64, limit: u32) -> Query {
+        keys::numbered(COLLECTION, "purge", &[tenant], 0, Some(cutoff.saturating_add(1)), limit)
+    }
+
+    /// Removes the hints.
+    pub fn purge(&mut self) -> Flow<()> {
+        let mut w = Writer::new();
+        w.begin_object();
+        for (name, value) in parse(&self.document)?.root().members().filter(|(name, _)| METADATA.contains(name)) {
+            w.member_raw(name, value.raw());
+        }
+        w.end_object();
+        self.document = w.finish();
+        Ok(())
+    }
+
     pub(crate) fn read(row: &Stored) -> Flow<Row<Self>> {
         let tree = parse(&row.body)?;
         let value = tree.root();

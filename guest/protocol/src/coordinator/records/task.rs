@@ -63,6 +63,11 @@ impl Task {
         keys::under(COLLECTION, "live", &[tenant, owner, task], 1)
     }
 
+    /// Incarnations that were retired by `cutoff` and still name an adapter.
+    pub fn find_retired(tenant: &str, cutoff: i64, limit: u32) -> Query {
+        keys::numbered(COLLECTION, "retired", &[tenant], 0, Some(cutoff.saturating_add(1)), limit)
+    }
+
     /// Whether it is not retired.
     pub fn live(&self) -> bool {
         self.retired_at.is_none()
@@ -160,12 +165,17 @@ impl Task {
         w.finish()
     }
 
-    /// The index keys: every incarnation is found by its id in its owner's scope, only a live one by its task.
+    /// The index keys: every incarnation is found by its id in its owner's scope, only a live one by its task, and a
+    /// retired one by the time, as long as there is an adapter reference to remove.
     pub fn entries(&self, tenant: &str) -> Vec<Entry> {
         let Party { task, incarnation, owner } = &self.party;
         let mut entries = vec![Entry { index: "own".into(), key: keys::key(&[tenant, owner, incarnation, task]) }];
         if self.live() {
             entries.push(Entry { index: "live".into(), key: keys::key(&[tenant, owner, task, incarnation]) });
+        }
+        if let (Some(at), true) = (self.retired_at, self.adapter_ref.is_some()) {
+            let key = keys::key(&[tenant, &keys::number(at), incarnation, task, owner]);
+            entries.push(Entry { index: "retired".into(), key });
         }
         entries
     }

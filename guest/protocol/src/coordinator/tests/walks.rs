@@ -3,7 +3,7 @@
 
 use super::world::*;
 use crate::coordinator::records::{life::Life, submission::Attempt};
-use crate::coordinator::{Principal, Status};
+use crate::coordinator::{EffectKind, Principal, Status};
 use crate::generated::machines::Submission;
 use alloc::{
     collections::BTreeMap,
@@ -24,6 +24,8 @@ struct Walk {
     messages: u32,
     /// Every call to an adapter, by message.
     calls: BTreeMap<String, Vec<String>>,
+    /// Purges whose store was not emptied yet.
+    scrubs: Vec<String>,
     /// How often each operation was accepted.
     done: BTreeMap<String, u32>,
 }
@@ -35,14 +37,14 @@ impl Walk {
         world.call(&user("alice"), "tasks.register", registration(&survey)).ok();
         world.call(&user("bob"), "tasks.register", registration(&bridge)).ok();
         let executor = if seed.is_multiple_of(3) { "caller" } else { "host" };
-        world.call(&operator(), "adapters.declare", profile("codex", executor)).ok();
+        world.call(&operator(), "adapters.declare", admitting(executor)).ok();
         world.call(&policy("board"), "relationships.grant", grant(&survey, &bridge, "supervisor", 1)).ok();
         let tower = task("carol", "tower");
         world.call(&user("carol"), "tasks.register", registration(&tower)).ok();
         world.call(&policy("board"), "relationships.grant", grant(&bridge, &tower, "peer", 1)).ok();
-        let (calls, done) = (BTreeMap::new(), BTreeMap::new());
+        let (calls, scrubs, done) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
         let seed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        Self { world, seed, survey: 1, bridge: 1, version: 1, messages: 0, calls, done }
+        Self { world, seed, survey: 1, bridge: 1, version: 1, messages: 0, calls, scrubs, done }
     }
 
     fn below(&mut self, most: usize) -> usize {
@@ -89,6 +91,10 @@ impl Walk {
             *self.done.entry(operation.into()).or_default() += 1;
         }
         for effect in reply.effects {
+            if effect.kind == EffectKind::Repeatable {
+                self.scrubs.push(effect.key);
+                continue;
+            }
             let body: Value = serde_json::from_str(&effect.body).unwrap();
             let message = body["messageId"].as_str().unwrap().to_string();
             let life = self.world.life(&message);
@@ -124,7 +130,10 @@ impl Walk {
             13 => self.task(),
             14 => {
                 let who = self.pick(&[policy("board"), user("alice"), user("bob")]).unwrap();
-                self.call(&who, "maintenance.expireDue", json!({"limit": 2}));
+                match self.below(3) {
+                    0 => self.purge(),
+                    _ => self.call(&who, "maintenance.expireDue", json!({"limit": 2})),
+                }
             }
             _ => {
                 let by = self.pick(&[10, 1000, 61_000, 40_000, 700_000]).unwrap();
@@ -133,6 +142,9 @@ impl Walk {
                     self.world.instance = format!("host-{}", self.below(3));
                 }
             }
+        }
+        if self.below(4) == 0 {
+            self.admit();
         }
     }
 
@@ -245,6 +257,52 @@ impl Walk {
         }
     }
 
+    fn admit(&mut self) {
+        let accepted = |life: &Life| life.decision.name() == "accepted" && life.intent == "suggest";
+        let lives: Vec<Life> = self.world.lives().into_iter().filter(accepted).collect();
+        let open: Vec<Life> = lives.iter().filter(|life| life.admission.is_some()).cloned().collect();
+        let Some(life) = self.pick(if open.is_empty() { &lives } else { &open }) else { return };
+        let (survey, who) = (incarnation_of(&life.sender), self.receiver());
+        let params = with(named(&survey, &life.message), json!({"expectedRevision": life.revision}));
+        let Some(admission) = life.admission else {
+            let read = with(params.clone(), json!({"session": "mcp-1", "toolCallId": "call-1"}));
+            return match self.below(3) {
+                0 => self.call(&who, "adapter.admitContext", read),
+                _ => self.call(&who, "adapter.prepareContextAdmission", params),
+            };
+        };
+        let evidence = json!({
+            "kind": "mcp-session", "nonce": admission.nonce, "renderingDigest": admission.digest,
+            "renderingBytes": admission.bytes, "session": admission.session, "toolCallId": "call-1",
+        });
+        if self.below(2) == 0 {
+            let confirm = json!({"admissionToken": admission.token, "evidence": evidence});
+            return self.call(&who, "adapter.confirmContextAdmission", with(params, confirm));
+        }
+        let everybody = [self.bridge(), self.bridge(), operator(), self.survey(), user("bob"), policy("board")];
+        let who = self.pick(&everybody).unwrap();
+        let resolution = self.pick(&["confirmed-admitted", "confirmed-not-admitted", "corrupt-delivery"]).unwrap();
+        let mut recovery = json!({ "resolution": resolution });
+        if resolution == "confirmed-admitted" {
+            recovery["evidence"] = evidence;
+        }
+        self.call(&who, "adapter.recoverContextAdmission", with(params, recovery));
+    }
+
+    /// Purges what is over, or says how emptying the store went.
+    fn purge(&mut self) {
+        let Some(purge) = self.scrubs.pop() else {
+            let before = json!({"before": crate::time::format(self.world.now), "limit": 3});
+            return self.call(&policy("board"), "maintenance.purgeContent", before);
+        };
+        if self.below(3) == 0 {
+            let busy = json!({"purgeId": purge, "result": "busy", "reason": "log-held"});
+            self.call(&host(), "maintenance.recordScrub", busy);
+            return self.scrubs.push(purge);
+        }
+        self.call(&host(), "maintenance.recordScrub", json!({"purgeId": purge, "result": "done"}));
+    }
+
     fn resolve(&mut self) {
         let tried = |life: &Life| life.attempt.is_some();
         let lives: Vec<Life> = self.world.lives().into_iter().filter(tried).collect();
@@ -319,7 +377,7 @@ impl Walk {
             _ => {
                 let digest = crate::digest::sha256_text(&[self.below(9) as u8]);
                 let hosted = if self.below(3) == 0 { "caller" } else { "host" };
-                let declared = with(profile("codex", hosted), json!({ "digest": digest }));
+                let declared = with(admitting(hosted), json!({ "digest": digest }));
                 self.call(&operator(), "adapters.declare", declared);
             }
         }
@@ -334,14 +392,30 @@ impl Walk {
                 "reconciliation": {"resolution": "confirmed-not-submitted", "evidenceRefs": ["log:1"]}});
             self.world.call(&operator(), "adapter.reconcileSubmission", params).ok();
         }
+        for life in self.world.lives().into_iter().filter(|life| life.admission.is_some()) {
+            let named = named(&incarnation_of(&life.sender), &life.message);
+            let params = json!({"expectedRevision": life.revision, "resolution": "confirmed-not-admitted"});
+            self.world.call(&operator(), "adapter.recoverContextAdmission", with(named, params)).ok();
+        }
         self.world.call(&policy("board"), "maintenance.expireDue", json!({"limit": 1000})).ok();
         for life in self.world.lives() {
             assert!(life.delivery.terminal() && !life.unresolved(), "stuck: {life:?}");
             assert!(life.pending_relabel.is_none(), "a label waits for nothing: {life:?}");
         }
+        let before = json!({"before": crate::time::format(self.world.now)});
+        while self.world.call(&policy("board"), "maintenance.purgeContent", before.clone()).ok()["hasMore"] == true {}
+        let told = |text: &str| text.contains("pier") || text.contains("flooded");
+        assert!(self.world.rows("message").iter().all(|row| !told(&row.body)), "a purge leaves content");
         self.world.check();
         assert!(self.world.rows("audit").iter().all(|row| !row.body.contains("pier") && !row.body.contains("flooded")));
     }
+}
+
+/// A profile that can do everything, and gives evidence of what it shows.
+fn admitting(executor: &str) -> Value {
+    let mut declared = with(profile("codex", executor), json!({"contextAdmission": {"evidence": "mcp-session"}}));
+    declared["capabilities"]["features"]["contextAdmission"] = "native".into();
+    declared
 }
 
 fn incarnation_of(party: &crate::coordinator::records::Party) -> Principal {
@@ -351,7 +425,7 @@ fn incarnation_of(party: &crate::coordinator::records::Party) -> Principal {
 #[test]
 fn every_walk_ends_well() {
     let mut done = BTreeMap::<String, u32>::new();
-    for seed in 0..60 {
+    for seed in 0..90 {
         let mut walk = Walk::new(seed);
         for _ in 0..80 {
             walk.step();
@@ -365,12 +439,18 @@ fn every_walk_ends_well() {
     // A walk that never gets anywhere shows nothing.
     for operation in [
         "adapter.acceptAndBegin",
+        "adapter.admitContext",
+        "adapter.confirmContextAdmission",
+        "adapter.prepareContextAdmission",
+        "adapter.recoverContextAdmission",
         "adapter.beginSubmission",
         "adapter.recordQuery",
         "adapter.recordReceipt",
         "adapter.reconcileSubmission",
         "mailbox.ack",
         "maintenance.expireDue",
+        "maintenance.purgeContent",
+        "maintenance.recordScrub",
         "messages.failDelivery",
         "messages.forward",
         "messages.recordDelivery",

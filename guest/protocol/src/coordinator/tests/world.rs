@@ -274,7 +274,7 @@ impl World {
             assert!(topics.iter().any(|topic| topic == name), "a stream is no topic: {name}");
         }
         assert!(!record.entries.is_empty(), "an audit record is found nowhere");
-        let id = format!("{:08}", self.rows.range(("audit".to_owned(), String::new())..).count());
+        let id = format!("{:08}", self.rows.keys().filter(|(collection, _)| collection == "audit").count());
         self.write(&Write {
             collection: "audit".into(),
             id,

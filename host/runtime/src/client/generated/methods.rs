@@ -10,14 +10,29 @@ impl<T: Transport> Client<T> {
         self.keyed("adapter.acceptAndBegin", params)
     }
 
+    /// `adapter.admitContext`: Reads an accepted message into the context of a client that pulls.
+    pub fn adapter_admit_context(&self, params: &types::AdapterAdmitContext) -> Call<'_, T, Done<types::AdapterAdmitContextResult>> {
+        self.keyed("adapter.admitContext", params)
+    }
+
     /// `adapter.beginSubmission`: Begins an attempt: from here its outcome is unknown.
     pub fn adapter_begin_submission(&self, params: &types::AdapterBeginSubmission) -> Call<'_, T, Done<types::AdapterBeginSubmissionResult>> {
         self.keyed("adapter.beginSubmission", params)
     }
 
+    /// `adapter.confirmContextAdmission`: Establishes, with evidence, that the rendering was put before a model.
+    pub fn adapter_confirm_context_admission(&self, params: &types::AdapterConfirmContextAdmission) -> Call<'_, T, Done<types::AdapterConfirmContextAdmissionResult>> {
+        self.keyed("adapter.confirmContextAdmission", params)
+    }
+
     /// `adapter.getSubmission`: Reads an attempt.
     pub fn adapter_get_submission(&self, params: &types::AdapterGetSubmission) -> Call<'_, T, types::AdapterGetSubmissionResult> {
         self.plain("adapter.getSubmission", params)
+    }
+
+    /// `adapter.prepareContextAdmission`: Takes the rendering of an accepted message, to put it before a model.
+    pub fn adapter_prepare_context_admission(&self, params: &types::AdapterPrepareContextAdmission) -> Call<'_, T, Done<types::AdapterPrepareContextAdmissionResult>> {
+        self.keyed("adapter.prepareContextAdmission", params)
     }
 
     /// `adapter.prepareSubmission`: Prepares an attempt.
@@ -33,6 +48,11 @@ impl<T: Transport> Client<T> {
     /// `adapter.recordReceipt`: Records the receipt of an attempt.
     pub fn adapter_record_receipt(&self, params: &types::AdapterRecordReceipt) -> Call<'_, T, Done<types::AdapterRecordReceiptResult>> {
         self.keyed("adapter.recordReceipt", params)
+    }
+
+    /// `adapter.recoverContextAdmission`: Says what became of an admission whose token was lost or whose holder is gone.
+    pub fn adapter_recover_context_admission(&self, params: &types::AdapterRecoverContextAdmission) -> Call<'_, T, Done<types::AdapterRecoverContextAdmissionResult>> {
+        self.keyed("adapter.recoverContextAdmission", params)
     }
 
     /// `adapters.declare`: Declares an adapter profile of the operator's configuration.
@@ -73,6 +93,11 @@ impl<T: Transport> Client<T> {
     /// `maintenance.expireDue`: Expires what is due.
     pub fn maintenance_expire_due(&self, params: &types::MaintenanceExpireDue) -> Call<'_, T, Done<types::MaintenanceExpireDueResult>> {
         self.keyed("maintenance.expireDue", params)
+    }
+
+    /// `maintenance.purgeContent`: Removes content that is past its retention.
+    pub fn maintenance_purge_content(&self, params: &types::MaintenancePurgeContent) -> Call<'_, T, Done<types::MaintenancePurgeContentResult>> {
+        self.keyed("maintenance.purgeContent", params)
     }
 
     /// `messages.failDelivery`: Declares a delivery failed.

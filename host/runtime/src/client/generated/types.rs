@@ -100,6 +100,58 @@ impl AdapterAcceptAndBeginResult {
     }
 }
 
+/// Reads an accepted message into the context of a client that pulls.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdapterAdmitContext {
+    /// `senderIncarnationId`
+    #[serde(rename = "senderIncarnationId")]
+    pub sender_incarnation_id: String,
+    /// `messageId`
+    #[serde(rename = "messageId")]
+    pub message_id: String,
+    /// `expectedRevision`
+    #[serde(rename = "expectedRevision")]
+    pub expected_revision: i64,
+    /// `session`
+    #[serde(rename = "session")]
+    pub session: String,
+    /// `toolCallId`
+    #[serde(rename = "toolCallId")]
+    pub tool_call_id: String,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl AdapterAdmitContext {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(sender_incarnation_id: String, message_id: String, expected_revision: i64, session: String, tool_call_id: String) -> Self {
+        AdapterAdmitContext { sender_incarnation_id, message_id, expected_revision, session, tool_call_id, idempotency_key: None }
+    }
+}
+
+/// What to put before the model, and the message as its delivery stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdapterAdmitContextResult {
+    /// `disposition`
+    #[serde(rename = "disposition")]
+    pub disposition: MessageStates,
+    /// `rendering`
+    #[serde(rename = "rendering")]
+    pub rendering: Rendering,
+}
+
+impl AdapterAdmitContextResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(disposition: MessageStates, rendering: Rendering) -> Self {
+        AdapterAdmitContextResult { disposition, rendering }
+    }
+}
+
 /// Begins an attempt: from here its outcome is unknown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -146,6 +198,41 @@ impl AdapterBeginSubmissionResult {
     }
 }
 
+/// Establishes, with evidence, that the rendering was put before a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdapterConfirmContextAdmission {
+    /// `senderIncarnationId`
+    #[serde(rename = "senderIncarnationId")]
+    pub sender_incarnation_id: String,
+    /// `messageId`
+    #[serde(rename = "messageId")]
+    pub message_id: String,
+    /// `expectedRevision`
+    #[serde(rename = "expectedRevision")]
+    pub expected_revision: i64,
+    /// `admissionToken`
+    #[serde(rename = "admissionToken")]
+    pub admission_token: String,
+    /// `evidence`
+    #[serde(rename = "evidence")]
+    pub evidence: ContextEvidence,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl AdapterConfirmContextAdmission {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(sender_incarnation_id: String, message_id: String, expected_revision: i64, admission_token: String, evidence: ContextEvidence) -> Self {
+        AdapterConfirmContextAdmission { sender_incarnation_id, message_id, expected_revision, admission_token, evidence, idempotency_key: None }
+    }
+}
+
+/// The message as its delivery stands.
+pub type AdapterConfirmContextAdmissionResult = MessageStates;
+
 /// Reads an attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -181,6 +268,123 @@ impl AdapterGetSubmissionResult {
     pub fn new(replay: bool, submission: SubmissionView) -> Self {
         AdapterGetSubmissionResult { replay, submission }
     }
+}
+
+/// Takes the rendering of an accepted message, to put it before a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdapterPrepareContextAdmission {
+    /// `senderIncarnationId`
+    #[serde(rename = "senderIncarnationId")]
+    pub sender_incarnation_id: String,
+    /// `messageId`
+    #[serde(rename = "messageId")]
+    pub message_id: String,
+    /// `expectedRevision`
+    #[serde(rename = "expectedRevision")]
+    pub expected_revision: i64,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl AdapterPrepareContextAdmission {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(sender_incarnation_id: String, message_id: String, expected_revision: i64) -> Self {
+        AdapterPrepareContextAdmission { sender_incarnation_id, message_id, expected_revision, idempotency_key: None }
+    }
+}
+
+/// What to put before the model of which session, and what its evidence repeats.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdapterPrepareContextAdmissionResult {
+    /// `replay`
+    #[serde(rename = "replay")]
+    pub replay: bool,
+    /// `admissionToken`
+    #[serde(rename = "admissionToken")]
+    pub admission_token: String,
+    /// `nonce`
+    #[serde(rename = "nonce")]
+    pub nonce: String,
+    /// `adapterRef`
+    #[serde(rename = "adapterRef")]
+    pub adapter_ref: AdapterPrepareContextAdmissionResultAdapterRef,
+    /// `admission`
+    #[serde(rename = "admission")]
+    pub admission: AdapterPrepareContextAdmissionResultAdmission,
+    /// `revision`
+    #[serde(rename = "revision")]
+    pub revision: i64,
+    /// `expiresAt`
+    #[serde(rename = "expiresAt")]
+    pub expires_at: String,
+    /// `rendering`
+    #[serde(rename = "rendering")]
+    pub rendering: Rendering,
+}
+
+impl AdapterPrepareContextAdmissionResult {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(replay: bool, admission_token: String, nonce: String, adapter_ref: AdapterPrepareContextAdmissionResultAdapterRef, admission: AdapterPrepareContextAdmissionResultAdmission, revision: i64, expires_at: String, rendering: Rendering) -> Self {
+        AdapterPrepareContextAdmissionResult { replay, admission_token, nonce, adapter_ref, admission, revision, expires_at, rendering }
+    }
+}
+
+/// `AdapterPrepareContextAdmissionResultAdapterRef`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdapterPrepareContextAdmissionResultAdapterRef {
+    /// `kind`
+    #[serde(rename = "kind")]
+    pub kind: String,
+    /// `session`
+    #[serde(rename = "session")]
+    pub session: String,
+}
+
+impl AdapterPrepareContextAdmissionResultAdapterRef {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(kind: String, session: String) -> Self {
+        AdapterPrepareContextAdmissionResultAdapterRef { kind, session }
+    }
+}
+
+/// `AdapterPrepareContextAdmissionResultAdmission`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdapterPrepareContextAdmissionResultAdmission {
+    /// `decision`
+    #[serde(rename = "decision")]
+    pub decision: AdapterPrepareContextAdmissionResultAdmissionDecision,
+    /// `receiverIncarnationId`
+    #[serde(rename = "receiverIncarnationId")]
+    pub receiver_incarnation_id: String,
+    /// `revision`
+    #[serde(rename = "revision")]
+    pub revision: i64,
+}
+
+impl AdapterPrepareContextAdmissionResultAdmission {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(decision: AdapterPrepareContextAdmissionResultAdmissionDecision, receiver_incarnation_id: String, revision: i64) -> Self {
+        AdapterPrepareContextAdmissionResultAdmission { decision, receiver_incarnation_id, revision }
+    }
+}
+
+/// `AdapterPrepareContextAdmissionResultAdmissionDecision`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum AdapterPrepareContextAdmissionResultAdmissionDecision {
+    /// `accepted`
+    #[default]
+    #[serde(rename = "accepted")]
+    Accepted,
 }
 
 /// Prepares an attempt.
@@ -293,6 +497,55 @@ impl AdapterRecordReceipt {
 /// Both as they stand now. `contradiction` says that it was held to be not submitted.
 pub type AdapterRecordReceiptResult = Resolved;
 
+/// Says what became of an admission whose token was lost or whose holder is gone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdapterRecoverContextAdmission {
+    /// `senderIncarnationId`
+    #[serde(rename = "senderIncarnationId")]
+    pub sender_incarnation_id: String,
+    /// `messageId`
+    #[serde(rename = "messageId")]
+    pub message_id: String,
+    /// `expectedRevision`
+    #[serde(rename = "expectedRevision")]
+    pub expected_revision: i64,
+    /// `resolution`
+    #[serde(rename = "resolution")]
+    pub resolution: AdapterRecoverContextAdmissionResolution,
+    /// `evidence`
+    #[serde(rename = "evidence", default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<ContextEvidence>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl AdapterRecoverContextAdmission {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(sender_incarnation_id: String, message_id: String, expected_revision: i64, resolution: AdapterRecoverContextAdmissionResolution) -> Self {
+        AdapterRecoverContextAdmission { sender_incarnation_id, message_id, expected_revision, resolution, evidence: None, idempotency_key: None }
+    }
+}
+
+/// `AdapterRecoverContextAdmissionResolution`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum AdapterRecoverContextAdmissionResolution {
+    /// `confirmed-admitted`
+    #[serde(rename = "confirmed-admitted")]
+    ConfirmedAdmitted,
+    /// `confirmed-not-admitted`
+    #[serde(rename = "confirmed-not-admitted")]
+    ConfirmedNotAdmitted,
+    /// `corrupt-delivery`
+    #[serde(rename = "corrupt-delivery")]
+    CorruptDelivery,
+}
+
+/// The message as its delivery stands.
+pub type AdapterRecoverContextAdmissionResult = MessageStates;
+
 /// Declares an adapter profile of the operator's configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -321,6 +574,9 @@ pub struct AdaptersDeclare {
     /// `absentFinal`
     #[serde(rename = "absentFinal")]
     pub absent_final: bool,
+    /// `contextAdmission`
+    #[serde(rename = "contextAdmission", default, skip_serializing_if = "Option::is_none")]
+    pub context_admission: Option<AdaptersDeclareContextAdmission>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -331,7 +587,27 @@ impl AdaptersDeclare {
     #[allow(clippy::too_many_arguments)]
     #[must_use]
     pub fn new(profile: String, digest: String, executor: AdaptersDeclareExecutor, capabilities: Capabilities, deadline_ms: i64, settle_ms: i64, can_query: bool, absent_final: bool) -> Self {
-        AdaptersDeclare { profile, digest, executor, capabilities, deadline_ms, settle_ms, can_query, absent_final, idempotency_key: None }
+        AdaptersDeclare { profile, digest, executor, capabilities, deadline_ms, settle_ms, can_query, absent_final, context_admission: None, idempotency_key: None }
+    }
+}
+
+/// `AdaptersDeclareContextAdmission`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdaptersDeclareContextAdmission {
+    /// `evidence`
+    #[serde(rename = "evidence")]
+    pub evidence: ContextEvidenceKind,
+    /// `snapshotDigest`
+    #[serde(rename = "snapshotDigest", default, skip_serializing_if = "Option::is_none")]
+    pub snapshot_digest: Option<String>,
+}
+
+impl AdaptersDeclareContextAdmission {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(evidence: ContextEvidenceKind) -> Self {
+        AdaptersDeclareContextAdmission { evidence, snapshot_digest: None }
     }
 }
 
@@ -627,6 +903,82 @@ impl CapabilitiesHarness {
     pub fn new(name: String) -> Self {
         CapabilitiesHarness { name, version_range: None }
     }
+}
+
+/// That a rendering was put before a model. Which members go with which kind: spec/rules/admission.md.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContextEvidence {
+    /// `kind`
+    #[serde(rename = "kind")]
+    pub kind: ContextEvidenceKind,
+    /// `nonce`
+    #[serde(rename = "nonce", default, skip_serializing_if = "Option::is_none")]
+    pub nonce: Option<String>,
+    /// `renderingDigest`
+    #[serde(rename = "renderingDigest")]
+    pub rendering_digest: String,
+    /// `renderingBytes`
+    #[serde(rename = "renderingBytes")]
+    pub rendering_bytes: i64,
+    /// `session`
+    #[serde(rename = "session", default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// `sessionId`
+    #[serde(rename = "sessionId", default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// `threadId`
+    #[serde(rename = "threadId", default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+    /// `turnId`
+    #[serde(rename = "turnId", default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<String>,
+    /// `toolCallId`
+    #[serde(rename = "toolCallId", default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+    /// `snapshotDigest`
+    #[serde(rename = "snapshotDigest", default, skip_serializing_if = "Option::is_none")]
+    pub snapshot_digest: Option<String>,
+    /// `stopReason`
+    #[serde(rename = "stopReason", default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+    /// `turnStatus`
+    #[serde(rename = "turnStatus", default, skip_serializing_if = "Option::is_none")]
+    pub turn_status: Option<String>,
+    /// `resultStatus`
+    #[serde(rename = "resultStatus", default, skip_serializing_if = "Option::is_none")]
+    pub result_status: Option<String>,
+    /// `exitCode`
+    #[serde(rename = "exitCode", default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    /// `toolUseCount`
+    #[serde(rename = "toolUseCount", default, skip_serializing_if = "Option::is_none")]
+    pub tool_use_count: Option<i64>,
+}
+
+impl ContextEvidence {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(kind: ContextEvidenceKind, rendering_digest: String, rendering_bytes: i64) -> Self {
+        ContextEvidence { kind, nonce: None, rendering_digest, rendering_bytes, session: None, session_id: None, thread_id: None, turn_id: None, tool_call_id: None, snapshot_digest: None, stop_reason: None, turn_status: None, result_status: None, exit_code: None, tool_use_count: None }
+    }
+}
+
+/// `ContextEvidenceKind`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ContextEvidenceKind {
+    /// `acp-session`
+    #[serde(rename = "acp-session")]
+    AcpSession,
+    /// `codex-app-server`
+    #[serde(rename = "codex-app-server")]
+    CodexAppServer,
+    /// `gemini-headless`
+    #[serde(rename = "gemini-headless")]
+    GeminiHeadless,
+    /// `mcp-session`
+    #[serde(rename = "mcp-session")]
+    McpSession,
 }
 
 /// `ControlActor`
@@ -2476,6 +2828,119 @@ impl MaintenanceExpireDueResultExpiredItem {
     }
 }
 
+/// Removes content that is past its retention.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MaintenancePurgeContent {
+    /// `before`
+    #[serde(rename = "before")]
+    pub before: String,
+    /// `limit`
+    #[serde(rename = "limit", default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<i64>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl MaintenancePurgeContent {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(before: String) -> Self {
+        MaintenancePurgeContent { before, limit: None, idempotency_key: None }
+    }
+}
+
+/// What was removed, and whether anything may be left of it on the disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MaintenancePurgeContentResult {
+    /// `purgeId`
+    #[serde(rename = "purgeId", deserialize_with = "crate::client::nullable")]
+    pub purge_id: Option<String>,
+    /// `state`
+    #[serde(rename = "state")]
+    pub state: MaintenancePurgeContentResultState,
+    /// `pendingReason`
+    #[serde(rename = "pendingReason", default, skip_serializing_if = "Option::is_none")]
+    pub pending_reason: Option<MaintenancePurgeContentResultPendingReason>,
+    /// `purgedAt`
+    #[serde(rename = "purgedAt", default, skip_serializing_if = "Option::is_none")]
+    pub purged_at: Option<String>,
+    /// `retentionCutoff`
+    #[serde(rename = "retentionCutoff")]
+    pub retention_cutoff: String,
+    /// `messages`
+    #[serde(rename = "messages")]
+    pub messages: Vec<MaintenancePurgeContentResultMessagesItem>,
+    /// `adapterRefs`
+    #[serde(rename = "adapterRefs")]
+    pub adapter_refs: Vec<TaskRef>,
+    /// `proposalIds`
+    #[serde(rename = "proposalIds")]
+    pub proposal_ids: Vec<String>,
+    /// `summaryIds`
+    #[serde(rename = "summaryIds")]
+    pub summary_ids: Vec<String>,
+    /// `hasMore`
+    #[serde(rename = "hasMore")]
+    pub has_more: bool,
+}
+
+impl MaintenancePurgeContentResult {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(purge_id: Option<String>, state: MaintenancePurgeContentResultState, retention_cutoff: String, messages: Vec<MaintenancePurgeContentResultMessagesItem>, adapter_refs: Vec<TaskRef>, proposal_ids: Vec<String>, summary_ids: Vec<String>, has_more: bool) -> Self {
+        MaintenancePurgeContentResult { purge_id, state, pending_reason: None, purged_at: None, retention_cutoff, messages, adapter_refs, proposal_ids, summary_ids, has_more }
+    }
+}
+
+/// `MaintenancePurgeContentResultMessagesItem`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MaintenancePurgeContentResultMessagesItem {
+    /// `senderIncarnationId`
+    #[serde(rename = "senderIncarnationId")]
+    pub sender_incarnation_id: String,
+    /// `messageId`
+    #[serde(rename = "messageId")]
+    pub message_id: String,
+}
+
+impl MaintenancePurgeContentResultMessagesItem {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(sender_incarnation_id: String, message_id: String) -> Self {
+        MaintenancePurgeContentResultMessagesItem { sender_incarnation_id, message_id }
+    }
+}
+
+/// `MaintenancePurgeContentResultPendingReason`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum MaintenancePurgeContentResultPendingReason {
+    /// `not-scrubbed-yet`
+    #[serde(rename = "not-scrubbed-yet")]
+    NotScrubbedYet,
+    /// `log-held`
+    #[serde(rename = "log-held")]
+    LogHeld,
+    /// `store-failed`
+    #[serde(rename = "store-failed")]
+    StoreFailed,
+}
+
+/// `MaintenancePurgeContentResultState`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum MaintenancePurgeContentResultState {
+    /// `pending`
+    #[serde(rename = "pending")]
+    Pending,
+    /// `purged`
+    #[serde(rename = "purged")]
+    Purged,
+}
+
 /// `MessageEvent`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -4158,6 +4623,41 @@ pub enum RelationshipsWithdrawProposalResultStatus {
     /// `expired`
     #[serde(rename = "expired")]
     Expired,
+}
+
+/// What a model is shown: spec/rendering.md.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rendering {
+    /// `format`
+    #[serde(rename = "format")]
+    pub format: RenderingFormat,
+    /// `text`
+    #[serde(rename = "text")]
+    pub text: String,
+    /// `digest`
+    #[serde(rename = "digest")]
+    pub digest: String,
+    /// `bytes`
+    #[serde(rename = "bytes")]
+    pub bytes: i64,
+}
+
+impl Rendering {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(format: RenderingFormat, text: String, digest: String, bytes: i64) -> Self {
+        Rendering { format, text, digest, bytes }
+    }
+}
+
+/// `RenderingFormat`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RenderingFormat {
+    /// `threadmesh.peer-context.v2`
+    #[default]
+    #[serde(rename = "threadmesh.peer-context.v2")]
+    ThreadmeshPeerContextV2,
 }
 
 /// `Resolved`

@@ -82,3 +82,21 @@ fn there_are_never_too_many() {
     write(30, &"x".repeat(21 << 20));
     assert_eq!(files(&at), before, "larger than all may be together");
 }
+
+#[test]
+fn what_holds_texts_is_forgotten_and_the_rest_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().join("r");
+    let fault = CoreError::Trap { function: "decide", detail: "unreachable".into() };
+    ReplayFiles::in_directory(&at, false).unwrap().write("decide", args("{}"), &fault, 1);
+    let replays = ReplayFiles::in_directory(&at, true).unwrap();
+    replays.write("decide", args("{}"), &fault, 2);
+    // Whatever cannot be read may hold anything; what was never finished too; what is not ours stays.
+    for name in ["trap-3.json", ".trap-4.json.1.0", "other.json"] {
+        fs::write(at.join(name), "{\"a\":").unwrap();
+    }
+    assert!(replays.forget_content());
+    let left: Vec<String> = files(&at).iter().map(|file| file.file_name().unwrap().to_string_lossy().into()).collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(left[0] == "other.json" && left[1].starts_with("trap-0000000000000001-"), "{left:?}");
+}

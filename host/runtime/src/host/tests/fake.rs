@@ -283,6 +283,9 @@ impl<S: Store> Store for Watched<S> {
     fn next_effect_due(&self) -> Result<Option<i64>, StoreError> {
         self.inner.next_effect_due()
     }
+    fn scrub(&self, wait: std::time::Duration) -> Result<crate::store::Scrub, StoreError> {
+        self.inner.scrub(wait)
+    }
 }
 
 struct Transaction<'s, S> {

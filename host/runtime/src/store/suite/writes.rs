@@ -2,7 +2,10 @@
 
 use super::Factory;
 use super::help::*;
-use crate::store::{ApplyError, AuditRecord, Changes, Conflict, Effect, EffectKind, ReadSet, StoreError, audit_id};
+use crate::store::{
+    ApplyError, AuditRecord, Changes, Conflict, Effect, EffectKind, ReadSet, Scrub, StoreError, audit_id,
+};
+use std::time::Duration;
 
 pub(super) fn index_keys_are_replaced(factory: Factory<'_>) {
     let store = factory();
@@ -30,6 +33,18 @@ pub(super) fn removal(factory: Factory<'_>) {
     commit(&*store, &writes(vec![put("c", "a", 0, "again", &[("j", "k")])]));
     assert_eq!(one(&*store, &exact("c", "j", "k")), Some(("a".into(), "k".into(), 1, "again".into())));
     assert_eq!(ids(&*store, &exact("c", "i", "k")), ["b"], "nothing is left of the first row");
+}
+
+pub(super) fn scrub_leaves_what_stands(factory: Factory<'_>) {
+    let store = factory();
+    assert_eq!(store.scrub(Duration::from_secs(10)), Ok(Scrub::Clean), "a new store");
+    commit(&*store, &writes(vec![put("c", "a", 0, "one", &[("i", "k")]), put("c", "b", 0, "two", &[])]));
+    commit(&*store, &writes(vec![put("c", "a", 1, "three", &[("i", "k")]), remove("c", "b", 1)]));
+    for _ in 0..2 {
+        assert_eq!(store.scrub(Duration::from_secs(10)), Ok(Scrub::Clean));
+        assert_eq!(one(&*store, &exact("c", "i", "k")), Some(("a".into(), "k".into(), 2, "three".into())));
+        assert_eq!(ids(&*store, &range("c", "", "", "zz")), ["a"]);
+    }
 }
 
 pub(super) fn expected_revisions(factory: Factory<'_>) {

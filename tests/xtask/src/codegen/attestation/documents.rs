@@ -12,7 +12,7 @@ pub(super) const P256_KEY_ID: &str = "https://verifier.example/keys/test-2";
 
 /// The text and digest of the RFC 8785 form: these documents hold ASCII names and no numbers but small integers, for
 /// which sorted members and no white space are all there is to it.
-pub(super) fn canonical(value: &Value) -> String {
+pub(in crate::codegen) fn canonical(value: &Value) -> String {
     match value {
         Value::Object(members) => {
             let mut members: Vec<_> = members.iter().collect();
@@ -25,7 +25,7 @@ pub(super) fn canonical(value: &Value) -> String {
     }
 }
 
-pub(super) fn digest(bytes: impl AsRef<[u8]>) -> String {
+pub(in crate::codegen) fn digest(bytes: impl AsRef<[u8]>) -> String {
     let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")
 }

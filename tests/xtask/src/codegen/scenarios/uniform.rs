@@ -63,16 +63,34 @@ const CASES: &[Case] = &[
         rightful: ("builder", Some("mailbox-claim-invalid")),
     },
     Case {
+        operation: "adapter.admitContext",
+        params: |ids| with(with(at(&ids.waiting, 0), "/session", "mcp-1"), "/toolCallId", "call-1"),
+        denied: Denied::Unseen,
+        rightful: ("builder", Some("state-conflict")),
+    },
+    Case {
         operation: "adapter.beginSubmission",
         params: |ids| json!({"submissionId": ids.submission, "expectedRevision": 1}),
         denied: Denied::Unseen,
         rightful: ("builder", None),
     },
     Case {
+        operation: "adapter.confirmContextAdmission",
+        params: |ids| with(with(at(&ids.waiting, 0), "/admissionToken", token()), "/evidence", evidence()),
+        denied: Denied::Unseen,
+        rightful: ("builder", Some("admission-token-invalid")),
+    },
+    Case {
         operation: "adapter.getSubmission",
         params: |ids| json!({"submissionId": ids.submission}),
         denied: Denied::Unseen,
         rightful: ("builder", None),
+    },
+    Case {
+        operation: "adapter.prepareContextAdmission",
+        params: |ids| at(&ids.waiting, 0),
+        denied: Denied::Unseen,
+        rightful: ("builder", Some("state-conflict")),
     },
     Case {
         operation: "adapter.prepareSubmission",
@@ -100,6 +118,12 @@ const CASES: &[Case] = &[
         params: |ids| json!({"submissionId": ids.submission, "expectedRevision": 1, "receipt": receipt("turn-1")}),
         denied: Denied::Unseen,
         rightful: ("host", None),
+    },
+    Case {
+        operation: "adapter.recoverContextAdmission",
+        params: |ids| with(with(at(&ids.waiting, 0), "/resolution", "confirmed-admitted"), "/evidence", evidence()),
+        denied: Denied::Unseen,
+        rightful: ("builder", Some("state-conflict")),
     },
     Case {
         operation: "audit.list",
@@ -298,6 +322,14 @@ fn at(message: &Value, revision: u32) -> Value {
 
 fn token() -> String {
     format!("sha256:{}", "0".repeat(64))
+}
+
+/// Evidence of an admission that there is not.
+fn evidence() -> Value {
+    json!({
+        "kind": "mcp-session", "nonce": token(), "renderingDigest": token(), "renderingBytes": 1, "session": "mcp-1",
+        "toolCallId": "call-1",
+    })
 }
 
 fn foreign() -> Ids {
