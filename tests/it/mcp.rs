@@ -2,6 +2,7 @@
 //! is what stands in them.
 
 mod client;
+mod frame;
 mod http;
 mod raw;
 mod tools;

@@ -27,6 +27,13 @@ pub async fn life(planner: &Agent, builder: &Agent) {
     let acked = builder.done("ack", with(json!({"decision": "accepted"}))).await;
     assert_eq!(acked["disposition"]["decision"], "accepted");
     assert_eq!(builder.code("ack", with(json!({"decision": "rejected"}))).await, "state-conflict");
+    let read = builder.done("read", message.clone()).await;
+    let shown = read["rendering"]["text"].as_str().expect("a text");
+    assert!(shown.contains("The parser test fails on line 40.") && shown.contains("plan-1"), "{shown}");
+    assert_eq!(read["rendering"]["bytes"], shown.len());
+    let again = builder.done("read", message.clone()).await;
+    assert_eq!(again["rendering"], read["rendering"], "reading again shows the same");
+    assert_eq!(again["disposition"], read["disposition"], "and moves nothing");
     let reply = builder.done("reply", with(json!({"content": "Mended.", "messageType": "result"}))).await;
     assert_eq!(reply["to"], json!({"taskId": "plan-1", "incarnationId": "inc_plan_0001"}));
     let back = planner.done("inbox", json!({})).await;
@@ -97,6 +104,9 @@ pub async fn strict(planner: &Agent, stranger: &Agent) {
     assert_eq!(answers[0]["code"], "not-visible");
     let near = json!({"toTaskId": "build", "toIncarnationId": "inc_build_0001", "relationshipId": "rel_plan_build", "content": "x"});
     assert_eq!(planner.code("send", near).await, "policy-denied", "near names are not matched");
+    let about = json!({"messageId": sent["messageId"], "senderIncarnationId": "inc_plan_0001"});
+    assert_eq!(stranger.code("read", about.clone()).await, "not-visible");
+    assert_eq!(planner.code("read", about).await, "not-visible", "its sender does not read it either");
 }
 
 #[test]
@@ -116,7 +126,7 @@ fn the_tools_say_what_they_take_give_and_do() {
     run(async {
         let planner = Agent::stdio(&world, "planner").await;
         let names: Vec<&str> = planner.tools().keys().map(String::as_str).collect();
-        assert_eq!(names, ["ack", "inbox", "propose", "related", "reply", "send", "status", "wait"]);
+        assert_eq!(names, ["ack", "inbox", "propose", "read", "related", "reply", "send", "status", "wait"]);
         for (name, tool) in planner.tools() {
             assert_eq!(tool.input_schema["additionalProperties"], false, "{name}");
             assert_eq!(tool.output_schema.as_ref().expect("an output schema")["type"], "object", "{name}");

@@ -123,6 +123,7 @@ fn one(call: &ToolCall) -> Result<Value, ToolFault> {
     match call.tool {
         "inbox" => mailbox::inbox(call),
         "ack" => mailbox::ack(call),
+        "read" => mailbox::read(call),
         "reply" => sending::reply(call),
         "send" => sending::send(call),
         "status" => watching::status(call),

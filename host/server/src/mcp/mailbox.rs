@@ -1,11 +1,11 @@
-//! `inbox`, `ack`.
+//! `inbox`, `ack`, `read`.
 
 use super::fault::ToolFault;
 use super::session::ToolCall;
 use serde_json::{Value, json};
 use threadmesh_runtime::client::types::{
-    MailboxAck, MailboxClaim, MailboxListPending, MailboxListPendingResultItemsItem, MessageStates,
-    MessagesGetDisposition,
+    AdapterAdmitContext, MailboxAck, MailboxClaim, MailboxListPending, MailboxListPendingResultItemsItem,
+    MessageStates, MessagesGetDisposition,
 };
 
 /// Undecided messages, without what their senders wrote.
@@ -80,4 +80,27 @@ pub fn ack(call: &ToolCall) -> Result<Value, ToolFault> {
         serde_json::from_value(decision).map_err(|error| ToolFault::new("arguments-invalid", error.to_string()))?;
     let disposition = call.client().mailbox_ack(&decision).send()?.value;
     Ok(json!({"messageId": message, "senderIncarnationId": sender, "disposition": disposition}))
+}
+
+/// Context admission: the core checks the decision, records what is handed over, and renders it.
+pub fn read(call: &ToolCall) -> Result<Value, ToolFault> {
+    call.own_task()?;
+    let (message, sender) = (call.needed("messageId"), call.needed("senderIncarnationId"));
+    // A repetition names the revision of the first time, which the admission itself has moved on.
+    let known = call.once(&call.key("revision"), || Ok(json!(states(call, &sender)?.revision)))?;
+    let params = AdapterAdmitContext {
+        sender_incarnation_id: sender.clone(),
+        message_id: message.clone(),
+        expected_revision: known.as_i64().unwrap_or_default(),
+        session: call.session.id().to_owned(),
+        tool_call_id: call.told_id(),
+        idempotency_key: Some(call.key("read")),
+    };
+    let admitted = call.client().adapter_admit_context(&params).send()?.value;
+    Ok(json!({
+        "messageId": message,
+        "senderIncarnationId": sender,
+        "disposition": admitted.disposition,
+        "rendering": admitted.rendering,
+    }))
 }

@@ -82,6 +82,12 @@ impl ToolCall {
         format!("mcp-{}", self.digest("id"))
     }
 
+    /// The id of the request as the record takes it: as it is, where it is short and plain.
+    pub fn told_id(&self) -> String {
+        let plain = self.id.len() <= 200 && self.id.bytes().all(|byte| byte.is_ascii_graphic());
+        if plain { self.id.clone() } else { self.own_id() }
+    }
+
     fn digest(&self, step: &str) -> String {
         let text = [self.session.id(), &self.id, self.tool, step].join("\u{0}");
         let digest = Sha256::digest(text.as_bytes());
