@@ -51,7 +51,7 @@ fn a_flood_ends_at_the_rate_of_its_principal_however_it_is_sent() {
     let mut world = World::new();
     let (survey, bridge) = world.pair("peer");
     let mut sent = 0;
-    let mut together = |world: &mut World, first: i64| {
+    let together = |world: &mut World, first: i64| {
         let envelopes: Vec<Value> =
             (first..first + 64).map(|index| rotated(world.now, index, "notify")["envelope"].clone()).collect();
         let reply = world.call(&survey, "messages.sendBatch", json!({ "envelopes": envelopes }));

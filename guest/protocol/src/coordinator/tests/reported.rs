@@ -98,7 +98,7 @@ fn a_snapshot_reads_what_it_shows_and_no_more() {
     interrupt(&mut world, &survey, &bridge, "msg_river-0001");
     let told = params(&survey, "msg_river-0001", 2, result(&bridge, "msg_river-0001", &["cancelled"]));
     world.call(&host(), "messages.recordInterruptionResult", told).ok();
-    let mut look = |world: &mut World| {
+    let look = |world: &mut World| {
         let page = with(named(&survey, "msg_river-0001"), json!({"limit": 3}));
         let seen = world.call(&bridge, "inspector.snapshot", page);
         let rows = seen.rows_read;
