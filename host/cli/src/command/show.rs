@@ -44,7 +44,7 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
         let mut lines = vec![format!("{} from {sender}", arguments.message)];
         lines.extend(words::states(&disposition));
         lines.extend(submissions.iter().flat_map(submission_lines));
-        lines.extend(events.iter().filter(|event| event["detail"]["purgeId"].is_string()).last().map(purge_line));
+        lines.extend(events.iter().rfind(|event| event["detail"]["purgeId"].is_string()).map(purge_line));
         lines.push("  audit trail".to_owned());
         lines.extend(events.iter().map(event_line));
         lines
