@@ -204,7 +204,8 @@ fn missing_and_foreign_have_the_same_answers_and_header_fields() {
         params["expectedRevision"] = 0.into();
         params
     };
-    let probes: Vec<(&str, Box<dyn Fn(bool) -> Value>)> = vec![
+    type Params = Box<dyn Fn(bool) -> Value>;
+    let probes: Vec<(&str, Params)> = vec![
         ("tasks.get", Box::new(|there| json!({"task": task(there)}))),
         ("tasks.wait", Box::new(|there| json!({"task": task(there), "timeoutMs": 1_000}))),
         ("mailbox.listPending", Box::new(|there| json!({"receiver": task(there), "timeoutMs": 1_000}))),

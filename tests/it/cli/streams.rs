@@ -248,7 +248,7 @@ fn streams_and_waits_end_with_the_server() {
         assert_eq!(socket.next().expect("an answer")["id"], 8, "what came before it waits by now");
         let started = Instant::now();
         server.server.ask_to_end();
-        let mut told = vec![socket.next().expect("a word"), socket.next().expect("a word")];
+        let mut told = [socket.next().expect("a word"), socket.next().expect("a word")];
         told.sort_by_key(|word| word["id"].is_null());
         assert_eq!((&told[0]["id"], &told[0]["error"]["data"]["code"]), (&json!(7), &json!("wait-cancelled")));
         assert_eq!(told[1]["params"], json!({"subscription": 1, "reason": "shutting-down", "after": 3}));
@@ -317,7 +317,7 @@ fn a_web_socket_carries_frames_both_ways() {
     }
     assert_eq!(ask(&json!({"jsonrpc": "2.0", "id": 4, "method": "stream.other"}).to_string())["error"]["code"], -32601);
     assert_eq!(ask(&subscribe(&task).to_string())["result"]["value"]["subscription"], 1);
-    let mut socket_events = vec![socket.next().expect("an event"), socket.next().expect("an event")];
+    let mut socket_events = [socket.next().expect("an event"), socket.next().expect("an event")];
     socket_events.iter_mut().for_each(|event| assert!(socket_cursor(event) > 0));
     let end = |subscription: u32| json!({"subscription": subscription});
     socket.call(5, "stream.unsubscribe", &end(1));

@@ -66,7 +66,7 @@ impl Asked {
 
     /// One call over `/rpc`.
     pub fn call(token: &str, method: &str, params: &Value) -> Self {
-        Self::rpc(token, &json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string())
+        Self::rpc(token, json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string())
     }
 
     /// One frame over `/rpc`.
