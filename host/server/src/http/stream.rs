@@ -24,7 +24,9 @@ pub async fn stream(
         let detail = "this is a WebSocket: ask for an upgrade";
         return answer::fault(StatusCode::UPGRADE_REQUIRED, "upgrade-required", detail);
     };
-    let max = app.limits.body_bytes_max;
+    // A message that is too long is read to its end up to here: a connection that closes over unread bytes is reset, and
+    // the reason with it.
+    let max = app.limits.body_bytes_max.saturating_mul(2);
     let live = app.keep_alive();
     upgrade.max_message_size(max).max_frame_size(max).on_upgrade(move |socket| async move {
         session::run(&app, &caller, socket).await;

@@ -22,6 +22,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Calls at once of a session that has a process of its own.
 const CALLS_MAX: usize = 8;
+/// How long a call waits for a place: one that was cancelled lets go of its own a moment later.
+const PLACE_MS: u64 = 2_000;
 /// How long one part of a wait is: after each, progress is told.
 const PART_MS: u64 = 5_000;
 
@@ -54,7 +56,7 @@ impl Handler {
     }
 
     /// What the call runs on, as whom, and its place among the calls at once.
-    fn enter(
+    async fn enter(
         &self,
         tool: &Described,
         context: &RequestContext<RoleServer>,
@@ -62,7 +64,9 @@ impl Handler {
         let full = || ToolFault { retryable: true, ..ToolFault::new("backpressure", "too many calls are under way") };
         match &self.identity {
             Identity::Fixed(backend) => {
-                let place = self.places.try_acquire().map_err(|_| full())?;
+                let patience = Duration::from_millis(PLACE_MS);
+                let place = tokio::time::timeout(patience, self.places.acquire()).await;
+                let place = place.ok().and_then(Result::ok).ok_or_else(full)?;
                 Ok((Arc::clone(backend), Held::Session(place)))
             }
             Identity::OfRequest(service, pool) => {
@@ -88,7 +92,7 @@ impl Handler {
             let place = if place.is_empty() { "the arguments" } else { place.as_str() };
             ToolFault::new("arguments-invalid", format!("{place}: {what}"))
         })?;
-        let (backend, _place) = self.enter(tool, context)?;
+        let (backend, _place) = self.enter(tool, context).await?;
         let call = Arc::new(ToolCall {
             session: Arc::clone(&self.session),
             backend,

@@ -108,6 +108,7 @@ impl Session {
             match message {
                 None | Some(Ok(Message::Close(_))) => return None,
                 Some(Err(_)) => return Some(TOO_LONG),
+                Some(Ok(Message::Text(text))) if text.len() > limits.body_bytes_max => return Some(TOO_LONG),
                 Some(Ok(Message::Binary(_))) => return Some(NOT_TEXT),
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
                 Some(Ok(Message::Text(_))) if !app.gate.holds(self.caller.credential()) => return Some(REVOKED),
