@@ -23,7 +23,7 @@ use record::{Recorder, Refused};
 use resume::{Ask, Backlog, Signal, Sweeper};
 use serde_json::json;
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, HashSet, VecDeque},
     io,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -76,6 +76,32 @@ pub struct Config {
     pub pause: Arc<dyn Fn(&'static str) + Send + Sync>,
     /// Takes notes for the log.
     pub note: Arc<dyn Fn(&Note) + Send + Sync>,
+    /// Where time passes for this dispatcher.
+    pub time: Arc<dyn Time>,
+    /// Makes the idempotency keys of this dispatcher's records different from all others; random without it.
+    pub nonce: Option<String>,
+}
+
+/// The monotonic time of a dispatcher. Simulations have their own.
+pub trait Time: Send + Sync {
+    /// This moment.
+    fn now(&self) -> Instant;
+    /// Lets time pass.
+    fn sleep(&self, duration: Duration);
+}
+
+/// The time of the operating system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemTime;
+
+impl Time for SystemTime {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn sleep(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
 }
 
 impl Config {
@@ -91,6 +117,8 @@ impl Config {
             sweep: Duration::from_secs(1),
             pause: Arc::new(|_| {}),
             note: Arc::new(|_| {}),
+            time: Arc::new(SystemTime),
+            nonce: None,
         }
     }
 }
@@ -134,7 +162,7 @@ pub struct Dispatcher {
 /// What all threads share.
 struct Core {
     caller: Arc<dyn Caller>,
-    profiles: HashMap<String, Arc<Profile>>,
+    profiles: BTreeMap<String, Arc<Profile>>,
     config: Config,
     recorder: Recorder,
     stats: stats::Counters,
@@ -161,13 +189,51 @@ const SEEN_MAX: usize = 65_536;
 impl Dispatcher {
     /// Declares `profiles` to the core, starts the threads and begins with a sweep over the unresolved attempts.
     pub fn start(caller: Arc<dyn Caller>, profiles: Vec<Profile>, config: Config) -> Result<Self, StartError> {
-        let mut by_name = HashMap::new();
+        let core = Self::declared(caller, profiles, config)?;
+        let calls = core.start_calls()?;
+        let queries = core.start_queries()?;
+        let sweeping = Mutex::new(Some(Sweeper::spawn(Arc::clone(&core), calls.clone(), queries.clone())?));
+        Ok(Self { core, calls, queries, sweeping })
+    }
+
+    /// As [`Dispatcher::start`], but without any thread: nothing happens until [`Dispatcher::call_one`],
+    /// [`Dispatcher::ask_one`] or [`Dispatcher::sweep`] is called, and then on that thread. For whoever decides himself
+    /// what happens next, such as a simulation.
+    pub fn by_hand(caller: Arc<dyn Caller>, profiles: Vec<Profile>, config: Config) -> Result<Self, StartError> {
+        let core = Self::declared(caller, profiles, config)?;
+        let calls = Pool::by_hand("adapter-call", core.calls_work());
+        let queries = Pool::by_hand("adapter-query", core.queries_work());
+        Ok(Self { core, calls, queries, sweeping: Mutex::new(None) })
+    }
+
+    /// Performs the call that has waited longest, to its end; whether there was one. An adapter may come back here while
+    /// it performs one: the next call is another one.
+    pub fn call_one(&self) -> bool {
+        self.calls.run_one(self.core.config.time.now())
+    }
+
+    /// Asks the question that has waited longest; whether there was one.
+    pub fn ask_one(&self) -> bool {
+        self.queries.run_one(self.core.config.time.now())
+    }
+
+    /// One sweep over the unresolved attempts and over the records that the store did not take.
+    pub fn sweep(&self) {
+        let now = self.core.config.time.now();
+        self.calls.look(now);
+        self.queries.look(now);
+        Sweeper::new(Arc::clone(&self.core), self.calls.clone(), self.queries.clone()).sweep_once();
+    }
+
+    /// What all threads share, with the profiles declared to the core.
+    fn declared(caller: Arc<dyn Caller>, profiles: Vec<Profile>, config: Config) -> Result<Arc<Core>, StartError> {
+        let mut by_name = BTreeMap::new();
         for profile in profiles {
             if let Some(twice) = by_name.insert(profile.name.clone(), Arc::new(profile)) {
                 return Err(StartError::Twice(twice.name.clone()));
             }
         }
-        let recorder = Recorder::new()?;
+        let recorder = Recorder::new(config.nonce.clone(), Arc::clone(&config.time))?;
         let core = Arc::new(Core {
             caller,
             profiles: by_name,
@@ -180,10 +246,7 @@ impl Dispatcher {
             signal: Signal::default(),
         });
         core.declare()?;
-        let calls = core.start_calls()?;
-        let queries = core.start_queries()?;
-        let sweeping = Mutex::new(Some(Sweeper::spawn(Arc::clone(&core), calls.clone(), queries.clone())?));
-        Ok(Self { core, calls, queries, sweeping })
+        Ok(core)
     }
 
     /// Takes a `call` effect that a commit of this process just returned, and performs it on a worker thread. After
@@ -276,25 +339,31 @@ impl Core {
     }
 
     fn start_calls(self: &Arc<Self>) -> io::Result<Pool<Order>> {
+        Pool::start("adapter-call", self.config.workers, self.config.spares_max, self.calls_work())
+    }
+
+    fn start_queries(self: &Arc<Self>) -> io::Result<Pool<Ask>> {
+        Pool::start("adapter-query", self.config.query_workers, self.config.spares_max, self.queries_work())
+    }
+
+    fn calls_work(self: &Arc<Self>) -> Work<Order> {
         let (run, late) = (Arc::clone(self), Arc::clone(self));
-        let work = Work {
+        Work {
             run: Box::new(move |order| run.perform(order)),
             overdue: Box::new(move |key| {
                 late.note("call-overdue", key, "", "deadline", "the adapter has not returned after its deadline");
             }),
-        };
-        Pool::start("adapter-call", self.config.workers, self.config.spares_max, work)
+        }
     }
 
-    fn start_queries(self: &Arc<Self>) -> io::Result<Pool<Ask>> {
+    fn queries_work(self: &Arc<Self>) -> Work<Ask> {
         let (run, late) = (Arc::clone(self), Arc::clone(self));
-        let work = Work {
+        Work {
             run: Box::new(move |ask| run.ask(ask)),
             overdue: Box::new(move |key| {
                 late.note("query-overdue", key, "", "deadline", "the adapter has not answered after its deadline");
             }),
-        };
-        Pool::start("adapter-query", self.config.query_workers, self.config.spares_max, work)
+        }
     }
 
     fn first_time(&self, id: &str) -> bool {

@@ -275,6 +275,12 @@ impl Host {
         self.0.follow.settle(limit)
     }
 
+    /// Runs the next page of the continuation that has waited longest, on this thread; whether there was one. A page that
+    /// the store does not take stays in line. Only for a host that was built [`by_hand`](Builder::by_hand).
+    pub fn follow_one(&self) -> bool {
+        self.0.follow_one()
+    }
+
     /// Ends all waiting, drops continuations that have not begun, and records what was refused. Calls that come later are
     /// still answered.
     pub fn close(&self) {

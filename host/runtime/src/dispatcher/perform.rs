@@ -51,8 +51,8 @@ impl Job for Order {
     fn key(&self) -> &str {
         &self.call.submission_id
     }
-    fn allowance(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now()) + self.overrun
+    fn allowance(&self, now: Instant) -> Duration {
+        self.deadline.saturating_duration_since(now) + self.overrun
     }
 }
 
@@ -71,7 +71,7 @@ impl Core {
         Some(Order {
             profile_digest: body.profile_digest,
             expected_revision: body.expected_revision,
-            deadline: Instant::now() + Duration::from_millis(body.deadline_ms.clamp(0.0, 1e12) as u64),
+            deadline: self.config.time.now() + Duration::from_millis(body.deadline_ms.clamp(0.0, 1e12) as u64),
             deadline_ms: match body.deadline_at {
                 Some(at) => at.max(0.0) as u64,
                 None => (body.settle_at.max(0.0) as u64).saturating_sub(super::millis(settle)),
@@ -125,8 +125,8 @@ impl Core {
             Err(refusal) => return Err(Reason::new("envelope-changed", refusal.detail)),
         }
         let wall_left = Duration::from_millis(order.deadline_ms.saturating_sub(self.caller.now_ms()));
-        let deadline = order.deadline.min(Instant::now() + wall_left);
-        if deadline <= Instant::now() {
+        let deadline = order.deadline.min(self.config.time.now() + wall_left);
+        if deadline <= self.config.time.now() {
             return Err(Reason::new("deadline-passed", "the deadline passed before a worker was free"));
         }
         Ok((Arc::clone(profile), deadline))
@@ -138,7 +138,7 @@ impl Core {
         };
         self.stats.calls.add();
         let result = catch_unwind(AssertUnwindSafe(|| adapter.submit(&order.call, deadline)));
-        if Instant::now() > deadline {
+        if self.config.time.now() > deadline {
             self.stats.late.add();
         }
         result.unwrap_or_else(|_| {

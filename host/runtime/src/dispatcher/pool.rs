@@ -18,7 +18,7 @@ pub(super) trait Job: Send + 'static {
     /// What it is about; at most one job per key is in a pool.
     fn key(&self) -> &str;
     /// How long it may run from now; afterwards it is overdue.
-    fn allowance(&self) -> Duration;
+    fn allowance(&self, now: Instant) -> Duration;
 }
 
 /// Where a key stands in a pool.
@@ -99,6 +99,32 @@ impl<J: Job> Pool<J> {
         Ok(pool)
     }
 
+    /// A pool without threads, for [`Pool::run_one`].
+    pub fn by_hand(name: &'static str, work: Work<J>) -> Self {
+        let state = State { queue: VecDeque::new(), jobs: HashMap::new(), watched: None, spares: 0, closed: false };
+        let (ready, nearer, idle) = (Condvar::new(), Condvar::new(), Condvar::new());
+        let state = Mutex::new(state);
+        Self(Arc::new(Shared { state, ready, nearer, idle, work, name, spares_max: 0 }))
+    }
+
+    /// Runs the first job in line on this thread, at `now`; whether there was one. No lock is held meanwhile.
+    pub fn run_one(&self, now: Instant) -> bool {
+        let mut state = self.0.lock();
+        let Some(job) = state.queue.pop_front() else { return false };
+        let (key, _) = start(&mut state, &job, now);
+        drop(state);
+        // As in a worker: a panic must not leave the key running for ever.
+        let _ = catch_unwind(AssertUnwindSafe(|| (self.0.work.run)(job)));
+        self.0.finish(&key);
+        true
+    }
+
+    /// Notices what is overdue at `now`, as the watch thread does.
+    pub fn look(&self, now: Instant) {
+        let late = mark_overdue(&mut self.0.lock(), now);
+        late.iter().for_each(|key| (self.0.work.overdue)(key));
+    }
+
     /// Queues a job; a closed pool gives it back.
     pub fn push(&self, job: J) -> Result<(), J> {
         let mut state = self.0.lock();
@@ -173,9 +199,7 @@ impl<J: Job> Shared<J> {
         let mut state = self.lock();
         loop {
             if let Some(job) = state.queue.pop_front() {
-                let key = job.key().to_owned();
-                let limit = Instant::now() + job.allowance();
-                state.jobs.insert(key.clone(), Some(Running { limit, overdue: false, replaced: false }));
+                let (key, limit) = start(&mut state, &job, Instant::now());
                 if state.watched.is_none_or(|watched| limit < watched) {
                     state.watched = Some(limit);
                     self.nearer.notify_all();
@@ -238,6 +262,14 @@ impl<J: Job> Shared<J> {
             state.spares += 1;
         }
     }
+}
+
+/// Notes that a job runs from `now` on; its key, and when it is overdue.
+fn start<J: Job>(state: &mut State<J>, job: &J, now: Instant) -> (String, Instant) {
+    let key = job.key().to_owned();
+    let limit = now + job.allowance(now);
+    state.jobs.insert(key.clone(), Some(Running { limit, overdue: false, replaced: false }));
+    (key, limit)
 }
 
 fn mark_overdue<J>(state: &mut State<J>, now: Instant) -> Vec<String> {

@@ -1,13 +1,13 @@
 //! Getting facts into the store: tried at once, kept in memory while the store is down, given up only if the core says
 //! no. Repeating a record is harmless: each carries its own idempotency key. Repeating a call is not, and never happens.
 
-use super::{Caller, Refusal, lock, resume};
+use super::{Caller, Refusal, Time, lock, resume};
 use crate::adapter::Receipt;
 use serde_json::{Map, Value, json};
 use std::{
     io,
     sync::{
-        Condvar, Mutex,
+        Arc, Condvar, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -91,6 +91,7 @@ pub(super) struct Recorder {
     emptied: Condvar,
     nonce: String,
     counter: AtomicU64,
+    time: Arc<dyn Time>,
 }
 
 #[derive(Default)]
@@ -101,12 +102,11 @@ struct Held {
 }
 
 impl Recorder {
-    /// A recorder with keys of its own. The error is that of the operating system's randomness.
-    pub fn new() -> io::Result<Self> {
-        let mut bytes = [0_u8; 12];
-        getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
-        let nonce = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { held: Mutex::default(), emptied: Condvar::new(), nonce, counter: AtomicU64::new(0) })
+    /// A recorder with keys of its own: those of `nonce`, or random ones. The error is that of the operating system's
+    /// randomness.
+    pub fn new(nonce: Option<String>, time: Arc<dyn Time>) -> io::Result<Self> {
+        let nonce = nonce.map_or_else(random, Ok)?;
+        Ok(Self { held: Mutex::default(), emptied: Condvar::new(), nonce, counter: AtomicU64::new(0), time })
     }
 
     /// An idempotency key that nobody used before.
@@ -118,7 +118,7 @@ impl Recorder {
     pub fn record(&self, caller: &dyn Caller, mut record: Record) -> Result<(), Refused> {
         for left in (0..TRIES).rev() {
             match self.attempt(caller, &mut record) {
-                Err(refusal) if refusal.retryable && left > 0 => std::thread::sleep(PAUSE),
+                Err(refusal) if refusal.retryable && left > 0 => self.time.sleep(PAUSE),
                 Err(refusal) if refusal.retryable => break,
                 other => return other.map_err(Refused::Core),
             }
@@ -196,4 +196,10 @@ impl Recorder {
         }
         Err(Refusal { code: "revision-conflict".into(), detail: "the revision keeps moving".into(), retryable: true })
     }
+}
+
+fn random() -> io::Result<String> {
+    let mut bytes = [0_u8; 12];
+    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

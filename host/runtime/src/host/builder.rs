@@ -21,12 +21,13 @@ pub struct Builder {
     instance: Option<String>,
     replay: Option<ReplayFiles>,
     denials_every: Duration,
+    by_hand: bool,
 }
 
 impl Builder {
     pub(super) fn new(core: Arc<dyn Core>, store: Arc<dyn Store>) -> Self {
         let (clock, entropy) = (Box::new(SystemClock), Box::new(SystemEntropy));
-        Self { core, store, clock, entropy, instance: None, replay: None, denials_every: denials::EVERY }
+        Self { core, store, clock, entropy, instance: None, replay: None, denials_every: denials::EVERY, by_hand: false }
     }
 
     /// Another clock than the system's.
@@ -64,10 +65,18 @@ impl Builder {
         self
     }
 
+    /// Continuations wait until [`Host::follow_one`] runs them on its caller's thread; no thread is started. For whoever
+    /// decides himself what happens next, such as a simulation.
+    #[must_use]
+    pub fn by_hand(mut self) -> Self {
+        self.by_hand = true;
+        self
+    }
+
     /// The host. Errors: the core cannot be run, the store does not answer, or there is no randomness for the
     /// instance's name.
     pub fn build(self) -> Result<Host, HostError> {
-        let Self { core, store, clock, entropy, instance, replay, denials_every } = self;
+        let Self { core, store, clock, entropy, instance, replay, denials_every, by_hand } = self;
         let operations = core.session()?.operations()?;
         let read_only = operations.iter().map(|known| (known.name.clone(), known.read_only)).collect();
         let instance = match instance {
@@ -86,7 +95,7 @@ impl Builder {
             calls: Mutex::new(None),
             group: Group::new(),
             hub: Hub::default(),
-            follow: Follow::default(),
+            follow: Follow::new(by_hand),
             denials: Denials::new(denials_every),
             counters: Counting::default(),
         };

@@ -18,10 +18,10 @@ const TRIES_MAX: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// What is left to do.
-#[derive(Default)]
 pub(super) struct Follow {
     state: Mutex<State>,
     idle: Condvar,
+    by_hand: bool,
 }
 
 #[derive(Default)]
@@ -44,7 +44,7 @@ impl Inner {
             return;
         }
         state.queue.push_back(request);
-        if !state.running {
+        if !state.running && !self.follow.by_hand {
             let inner = Arc::clone(self);
             let thread = thread::Builder::new().name("threadmesh-follow".into());
             // Without a thread it stays in line until the next one comes.
@@ -57,6 +57,20 @@ impl Inner {
             self.counters.continuations.fetch_add(1, Relaxed);
             self.run_page(request);
         }
+    }
+
+    /// See [`super::Host::follow_one`].
+    pub(super) fn follow_one(self: &Arc<Self>) -> bool {
+        let Some(request) = lock(&self.follow.state).queue.pop_front() else { return false };
+        self.counters.continuations.fetch_add(1, Relaxed);
+        match self.write(Job { request: request.clone(), finished: Vec::new() }) {
+            Ok(Done::Reply(reply)) => self.sink(reply.calls),
+            Err(HostError::Store(_) | HostError::Conflict { .. }) => {
+                lock(&self.follow.state).queue.push_front(request);
+            }
+            Ok(Done::Wait(..)) | Err(_) => {}
+        }
+        true
     }
 
     /// One page; the next one is in line when this returns.
@@ -74,6 +88,11 @@ impl Inner {
 }
 
 impl Follow {
+    /// Nothing to do. `by_hand`: somebody else says when a page is run.
+    pub fn new(by_hand: bool) -> Self {
+        Self { state: Mutex::default(), idle: Condvar::new(), by_hand }
+    }
+
     fn next(&self) -> Option<Request> {
         let mut state = lock(&self.state);
         let next = state.queue.pop_front().filter(|_| !state.closed);

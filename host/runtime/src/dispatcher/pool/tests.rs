@@ -14,7 +14,7 @@ impl Job for Item {
     fn key(&self) -> &str {
         &self.key
     }
-    fn allowance(&self) -> Duration {
+    fn allowance(&self, _now: Instant) -> Duration {
         self.allowance
     }
 }

@@ -64,7 +64,7 @@ impl Job for Ask {
     fn key(&self) -> &str {
         &self.item.submission_id
     }
-    fn allowance(&self) -> Duration {
+    fn allowance(&self, _now: Instant) -> Duration {
         self.profile.query.deadline + self.overrun
     }
 }
@@ -73,7 +73,7 @@ impl Core {
     /// Asks, and records the answer. Never fails and never panics on the adapter's account.
     pub(in crate::dispatcher) fn ask(&self, ask: Ask) {
         let Some(adapter) = &ask.profile.adapter else { return };
-        let deadline = Instant::now() + ask.profile.query.deadline;
+        let deadline = self.config.time.now() + ask.profile.query.deadline;
         self.stats.queries.add();
         let answer = catch_unwind(AssertUnwindSafe(|| adapter.query(&ask.query(), deadline)));
         let answer = answer.unwrap_or_else(|_| {
@@ -82,7 +82,7 @@ impl Core {
         });
         let answer = sift(answer, &ask);
         let failed = matches!(answer, QueryOutcome::Unanswerable(_));
-        lock(&self.backlog).asked(&ask.item.submission_id, &ask.profile.query, Instant::now(), failed);
+        lock(&self.backlog).asked(&ask.item.submission_id, &ask.profile.query, self.config.time.now(), failed);
         (self.config.pause)("after-query-before-record");
         match answer {
             QueryOutcome::Found(receipt) => self.found(&ask, &receipt),
@@ -126,7 +126,7 @@ impl Core {
         let evidence = vec![self.own_evidence(profile, code)];
         let record = Record::query(&self.recorder, &item.tenant, &item.submission_id, "unanswerable", None, evidence);
         if self.record(record).is_err() {
-            lock(&self.backlog).asked(&item.submission_id, &profile.query, Instant::now(), false);
+            lock(&self.backlog).asked(&item.submission_id, &profile.query, self.config.time.now(), false);
         }
     }
 

@@ -75,19 +75,29 @@ pub(in crate::dispatcher) struct Sweeper {
 }
 
 impl Sweeper {
+    /// One that sweeps when it is told to.
+    pub fn new(core: Arc<Core>, calls: Pool<Order>, queries: Pool<Ask>) -> Self {
+        Self { core, calls, queries }
+    }
+
     /// Starts the thread.
     pub fn spawn(core: Arc<Core>, calls: Pool<Order>, queries: Pool<Ask>) -> io::Result<JoinHandle<()>> {
-        let sweeper = Self { core, calls, queries };
+        let sweeper = Self::new(core, calls, queries);
         thread::Builder::new().name("adapter-sweep".into()).spawn(move || sweeper.run())
     }
 
     fn run(&self) {
         while !self.core.signal.ended() {
-            // A faulty list must not end the sweeping for good.
-            let _ = catch_unwind(AssertUnwindSafe(|| self.sweep()));
-            self.core.stats.sweeps.add();
+            self.sweep_once();
             self.core.signal.pause(self.core.config.sweep);
         }
+    }
+
+    /// One sweep.
+    pub fn sweep_once(&self) {
+        // A faulty list must not end the sweeping for good.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.sweep()));
+        self.core.stats.sweeps.add();
     }
 
     fn sweep(&self) {
@@ -131,7 +141,7 @@ impl Sweeper {
             return;
         }
         let profile = core.profiles.get(&item.profile);
-        let clocks = Clocks { now: Instant::now(), wall_ms: core.caller.now_ms() };
+        let clocks = Clocks { now: core.config.time.now(), wall_ms: core.caller.now_ms() };
         let plan = lock(&core.backlog).plan(&item, profile.map(|profile| &**profile), place, clocks);
         match (plan, profile) {
             (Plan::Ask { .. }, Some(profile)) => {

@@ -1,0 +1,128 @@
+//! Looking, asking again, and asking for what is none of one's business.
+
+use super::{host, keyed, life, receiver, with};
+use crate::{
+    cast,
+    random::Random,
+    world::{Answer, World},
+};
+use serde_json::{Value, json};
+use threadmesh_runtime::wit::Principal;
+
+/// Anybody of the cast.
+fn anybody(world: &World, random: &mut Random) -> Principal {
+    let task = random.pick(&["survey", "bridge", "annex", "lurker"]);
+    match random.below(8) {
+        0 => cast::operator(),
+        1 => cast::policy(),
+        2 => cast::user("alice"),
+        3 => cast::user("bob"),
+        4 => cast::user("mallory"),
+        _ => world.cast(|cast| cast.task(task, Some("worker-1"))),
+    }
+}
+
+/// Somebody looks at something.
+pub fn look(world: &World, random: &mut Random) {
+    let Some(slot) = host(world, random) else { return };
+    let known = life(world, random, |_| true).map(|(_, life)| life).unwrap_or_default();
+    let who = if random.chance(50) { receiver(world, random, &known) } else { anybody(world, random) };
+    let task = cast::reference(&who);
+    let message = json!({"messageId": known["messageId"], "senderIncarnationId": known["sender"]["incarnationId"]});
+    let (operation, params) = match random.below(6) {
+        0 | 1 => ("mailbox.listPending", json!({"receiver": task, "limit": 1 + random.below(20)})),
+        2 => ("messages.getDisposition", message),
+        3 => ("audit.list", message),
+        4 => ("adapter.getSubmission", json!({"submissionId": known["attempt"]["id"]})),
+        _ => ("tasks.wait", json!({"task": task, "limit": 1 + random.below(20)})),
+    };
+    world.call(slot, &who, operation, &params);
+}
+
+/// Mallory asks for what there is and for what there is not: the answers must not tell which is which.
+pub fn probe(world: &World, random: &mut Random) {
+    let (Some(slot), Some((_, life))) = (host(world, random), life(world, random, |_| true)) else { return };
+    let who = match random.below(3) {
+        0 => cast::user("mallory"),
+        1 => cast::task("lurker", 1, Some("worker-1")),
+        _ => cast::task("bridge", 99, Some("worker-1")),
+    };
+    // A credential of an incarnation that never was is not one of Bob's either.
+    let who = if who.id == "bridge" { Principal { owner: Some("user:mallory".into()), ..who } } else { who };
+    let (message, sender) = (&life["messageId"], &life["sender"]["incarnationId"]);
+    let submission = life["attempt"]["id"].clone();
+    let submission = if submission.is_null() { json!("sub_00000000000000000000000000000000") } else { submission };
+    let named = |message: &Value| json!({"messageId": message, "senderIncarnationId": sender});
+    let revised = json!({"expectedRevision": life["revision"]});
+    let gone = json!("msg_9999999");
+    let none = json!("sub_ffffffffffffffffffffffffffffffff");
+    let token = json!({"claimToken": format!("sha256:{:064}", 7)});
+    let (operation, pair, keys) = match random.below(9) {
+        0 => ("messages.getDisposition", (named(message), named(&gone)), false),
+        1 => ("audit.list", (named(message), named(&gone)), false),
+        2 => ("adapter.getSubmission", (json!({"submissionId": submission}), json!({ "submissionId": none })), false),
+        3 => ("mailbox.claim", (with(named(message), revised.clone()), with(named(&gone), revised)), true),
+        4 => {
+            let more = with(revised, with(token, json!({"decision": "accepted"})));
+            ("mailbox.ack", (with(named(message), more.clone()), with(named(&gone), more)), true)
+        }
+        5 => {
+            let more = with(revised, json!({"decision": "rejected"}));
+            ("messages.respond", (with(named(message), more.clone()), with(named(&gone), more)), true)
+        }
+        6 => ("adapter.prepareSubmission", (with(named(message), revised.clone()), with(named(&gone), revised)), true),
+        7 => {
+            let begin = |id: &Value| with(json!({ "submissionId": id }), revised.clone());
+            ("adapter.beginSubmission", (begin(&submission), begin(&none)), true)
+        }
+        _ => {
+            let receipt = json!({"receipt": crate::outside::receipt("none")});
+            let of = |id: &Value| with(with(json!({ "submissionId": id }), revised.clone()), receipt.clone());
+            ("adapter.recordReceipt", (of(&submission), of(&none)), true)
+        }
+    };
+    let ask = |params: Value| {
+        let params = if keys { keyed(world, params) } else { params };
+        world.call(slot, &who, operation, &params)
+    };
+    let (there, missing) = (ask(pair.0), ask(pair.1));
+    match (there, missing) {
+        (Answer::Lost, _) | (_, Answer::Lost) => {}
+        (Answer::Refused(one), Answer::Refused(other)) if one == other => {}
+        (one, other) => world.oracle(|oracle| {
+            oracle.violation(format!("{operation} tells {} what is there: {one:?}, {other:?}", cast::name(&who)));
+        }),
+    }
+}
+
+/// A request is made again: its answer was lost, or somebody is not sure.
+pub fn again(world: &World, random: &mut Random) {
+    let known = world.cast(|cast| random.one(&cast.requests));
+    let (Some(slot), Some((who, operation, mut params))) = (host(world, random), known) else { return };
+    world.count("request-repeated");
+    match random.below(12) {
+        // The same key with other content.
+        0 if params.get("expectedRevision").is_some() => params["expectedRevision"] = json!(77),
+        // Another worker, or the next incarnation, under the same key.
+        1 => {
+            let worker = Some("worker-2".into());
+            world.call(slot, &Principal { worker, ..who }, &operation, &params);
+            return;
+        }
+        _ => {}
+    }
+    world.call(slot, &who, &operation, &params);
+}
+
+/// A request that is none: nobody, an unknown operation, members that are missing or too many.
+pub fn nonsense(world: &World, random: &mut Random) {
+    let Some(slot) = host(world, random) else { return };
+    let who = anybody(world, random);
+    match random.below(5) {
+        0 => world.call(slot, &who, "messages.unsend", &json!({})),
+        1 => world.call(slot, &Principal { incarnation: None, ..cast::task("bridge", 1, None) }, "tasks.get", &json!({})),
+        2 => world.call(slot, &who, "mailbox.claim", &json!({"messageId": "msg_0000001"})),
+        3 => world.call(slot, &who, "adapter.listUnresolved", &json!({})),
+        _ => world.call(slot, &who, "messages.getDisposition", &json!({"messageId": "x", "more": 1})),
+    };
+}

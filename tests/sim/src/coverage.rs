@@ -1,0 +1,171 @@
+//! What a number of lives came to.
+
+use crate::{machines::Machines, oracle::Seen};
+use std::collections::{BTreeMap, BTreeSet};
+use threadmesh_runtime::{
+    HostError, Reply, codes,
+    wit::{Principal, PrincipalKind, Status},
+};
+
+/// What was counted in one life.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// Operations that callers asked for.
+    pub operations: u64,
+    /// Operations that dispatchers asked their own hosts for.
+    pub internal: u64,
+    /// Processes that ended in the middle of life.
+    pub crashes: u64,
+    /// Faults by kind.
+    pub faults: BTreeMap<&'static str, u64>,
+    /// Operations that were accepted, by name.
+    pub accepted: BTreeMap<String, u64>,
+    /// Refusals, by the rule that was reported.
+    pub rules: BTreeMap<String, u64>,
+    /// Operations that hosts could not run, by code.
+    pub failures: BTreeMap<&'static str, u64>,
+    /// Attempts that only people could resolve, when everything else had come to rest.
+    pub queued: u64,
+    /// A digest of everything that happened.
+    pub digest: u64,
+}
+
+impl Stats {
+    /// Counts an operation.
+    pub fn operation(&mut self, who: &Principal, operation: &str, result: &Result<Reply, HostError>) {
+        let internal = who.kind == PrincipalKind::Host;
+        *(if internal { &mut self.internal } else { &mut self.operations }) += 1;
+        self.fold(operation);
+        match result {
+            Ok(reply) => {
+                self.fold(&reply.body);
+                if reply.status == Status::Accepted {
+                    *self.accepted.entry(operation.into()).or_default() += 1;
+                }
+                let rule = reply.problem.iter().filter_map(|problem| problem.detail.split(':').next());
+                for rule in rule.filter(|rule| rule.contains('-') && !rule.contains(' ')) {
+                    *self.rules.entry(rule.into()).or_default() += 1;
+                }
+            }
+            Err(error) => {
+                let code = codes::name(error.code());
+                self.fold(code);
+                *self.failures.entry(code).or_default() += 1;
+            }
+        }
+    }
+
+    /// FNV-1a over what happens, so that two runs of a life can be compared.
+    fn fold(&mut self, text: &str) {
+        for byte in text.bytes() {
+            self.digest = (self.digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+/// What many lives came to.
+#[derive(Clone, Debug, Default)]
+pub struct Coverage {
+    /// How many lives.
+    pub lives: u64,
+    /// Operations in each life.
+    pub operations: Vec<u64>,
+    /// Crashes in each life.
+    pub crashes: Vec<u64>,
+    /// Sums over all lives.
+    pub total: Stats,
+    /// Edges and pairs.
+    pub seen: Seen,
+}
+
+fn add<K: Clone + Ord>(to: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {
+    for (key, count) in from {
+        *to.entry(key.clone()).or_default() += count;
+    }
+}
+
+impl Coverage {
+    /// Adds a life.
+    pub fn add(&mut self, stats: &Stats, seen: &Seen) {
+        self.lives += 1;
+        self.operations.push(stats.operations);
+        self.crashes.push(stats.crashes);
+        let total = &mut self.total;
+        total.operations += stats.operations;
+        total.internal += stats.internal;
+        total.crashes += stats.crashes;
+        total.queued += stats.queued;
+        add(&mut total.faults, &stats.faults);
+        add(&mut total.accepted, &stats.accepted);
+        add(&mut total.rules, &stats.rules);
+        add(&mut total.failures, &stats.failures);
+        add(&mut self.seen.edges, &seen.edges);
+        add(&mut self.seen.pairs, &seen.pairs);
+    }
+
+    /// The median of operations and of crashes in a life.
+    pub fn medians(&self) -> (u64, u64) {
+        let median = |counts: &[u64]| {
+            let mut sorted = counts.to_vec();
+            sorted.sort_unstable();
+            sorted.get(sorted.len() / 2).copied().unwrap_or(0)
+        };
+        (median(&self.operations), median(&self.crashes))
+    }
+
+    /// Edges that were not taken, and edges that were taken although [`out_of_reach`] says that none can be.
+    pub fn edges(&self, machines: &Machines) -> (Vec<String>, Vec<String>) {
+        let all = machines.all().iter().flat_map(|machine| machine.edges.iter().map(move |edge| (machine, edge)));
+        judge(all.map(|(machine, edge)| (machine.name.clone(), edge.from.clone(), edge.event.clone())), &self.seen.edges)
+    }
+
+    /// The same for the pairs of state and event that have no edge: which of them nobody ever asked for.
+    pub fn pairs(&self, machines: &Machines) -> (Vec<String>, Vec<String>) {
+        let all = machines.all().iter().flat_map(|machine| {
+            let pairs = machine.states.iter().flat_map(|state| machine.events.iter().map(move |event| (state, event)));
+            let illegal = pairs.filter(|(state, event)| machine.next(state, event).is_none());
+            illegal.map(|(state, event)| (machine.name.clone(), state.clone(), event.clone()))
+        });
+        judge(all, &self.seen.pairs)
+    }
+
+    /// Which of `all` are not among the keys of what was counted.
+    pub fn missing(all: impl IntoIterator<Item = String>, counted: &BTreeMap<String, u64>) -> BTreeSet<String> {
+        all.into_iter().filter(|name| !counted.contains_key(name)).collect()
+    }
+}
+
+/// A machine, a state and an event.
+type Place = (String, String, String);
+
+fn judge(all: impl Iterator<Item = Place>, counted: &BTreeMap<Place, u64>) -> (Vec<String>, Vec<String>) {
+    let (mut missing, mut surprising) = (Vec::new(), Vec::new());
+    for place in all {
+        let (machine, state, event) = &place;
+        match (counted.contains_key(&place), out_of_reach(machine, state, event)) {
+            (false, None) => missing.push(format!("{machine} {state} {event}")),
+            (true, Some(why)) => surprising.push(format!("{machine} {state} {event}, although {why}")),
+            _ => {}
+        }
+    }
+    (missing, surprising)
+}
+
+/// Why nobody can ask for `event` of a record in `state`, if that is so.
+pub fn out_of_reach(machine: &str, state: &str, event: &str) -> Option<&'static str> {
+    match (machine, state, event) {
+        ("delivery", _, "notify" | "offer" | "admit") => Some("no operation records it"),
+        ("delivery", "receiver-notified" | "checkpoint-offered" | "context-admitted", _) => Some("nothing leads there"),
+        ("delivery", "control-plane-accepted", "persist") => None,
+        ("delivery", "control-plane-accepted", _) | ("delivery", _, "persist") => {
+            Some("a message is accepted and durable in one commit")
+        }
+        ("outcome", _, "verify" | "fail") => Some("no operation records it"),
+        ("outcome", "externally-verified" | "failed", _) => Some("nothing leads there"),
+        ("claim", "claimed", "claim") | ("claim", "free" | "acknowledged", "take-over") => {
+            Some("a claim of a claimed message is a take-over, and of another one it is none")
+        }
+        ("submission", "prepared", "confirm-absent" | "quarantine" | "record-receipt") => None,
+        _ => None,
+    }
+}

@@ -1,0 +1,127 @@
+//! Lives simulated lives.
+//!
+//! ```text
+//! threadmesh-sim --seeds 1..1000            live them all, and say what was seen
+//! threadmesh-sim --seeds 1..1000 --component  the same over the component instead of the native rules
+//! threadmesh-sim --seed 7 --trace           live one and tell everything
+//! threadmesh-sim --seed 7 --minimise        make a failing one shorter, and print it as a scenario
+//! threadmesh-sim --seeds 1..99 --without PO-3  with one rule switched off: what is seen of it?
+//! ```
+//!
+//! Exits with 1 where something was seen that must never be.
+
+use std::{process::ExitCode, sync::Arc, time::Instant};
+use threadmesh_native::NativeCore;
+use threadmesh_protocol::{Rule, generated::rules::ALL, rules};
+use threadmesh_runtime::{Core, WasmCore};
+use threadmesh_sim::{
+    coverage::Coverage,
+    life::{Keep, Life},
+    machines::Machines,
+    minimise, scenario,
+};
+
+/// What the command line asks for.
+#[derive(Default)]
+struct Wanted {
+    first: u64,
+    last: u64,
+    trace: bool,
+    minimise: bool,
+    component: bool,
+    without: Option<Rule>,
+}
+
+fn main() -> ExitCode {
+    let Some(wanted) = wanted(std::env::args().skip(1)) else {
+        eprintln!("usage: threadmesh-sim (--seeds A..B | --seed N) [--trace] [--minimise] [--component] [--without RULE]");
+        return ExitCode::from(2);
+    };
+    rules::disable(wanted.without);
+    let core: Arc<dyn Core> = if wanted.component {
+        match WasmCore::new() {
+            Ok(core) => Arc::new(core),
+            Err(error) => {
+                eprintln!("{error}");
+                return ExitCode::from(2);
+            }
+        }
+    } else {
+        Arc::new(NativeCore)
+    };
+    let (mut coverage, mut failing, begun) = (Coverage::default(), Vec::new(), Instant::now());
+    for seed in wanted.first..=wanted.last {
+        let outcome = Life::draw(seed).live(&core, Keep { trace: wanted.trace, calls: false });
+        outcome.trace.iter().for_each(|line| println!("{line}"));
+        coverage.add(&outcome.stats, &outcome.seen);
+        if let Some(violation) = outcome.violations.first() {
+            println!("seed {seed}: {violation}");
+            failing.push(seed);
+            if wanted.without.is_some() {
+                break;
+            }
+        }
+    }
+    report(&coverage, begun.elapsed().as_secs_f64());
+    if let Some(seed) = failing.first().filter(|_| wanted.minimise) {
+        shorten(*seed, &core);
+    }
+    println!("{} lives in violation: {failing:?}", failing.len());
+    ExitCode::from(u8::from(!failing.is_empty()))
+}
+
+fn wanted(args: impl Iterator<Item = String>) -> Option<Wanted> {
+    let mut wanted = Wanted::default();
+    let mut args = args;
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--seeds" => {
+                let text = args.next()?;
+                let (first, last) = text.split_once("..")?;
+                (wanted.first, wanted.last) = (first.parse().ok()?, last.parse().ok()?);
+            }
+            "--seed" => {
+                let seed = args.next()?.parse().ok()?;
+                (wanted.first, wanted.last) = (seed, seed);
+            }
+            "--trace" => wanted.trace = true,
+            "--minimise" => wanted.minimise = true,
+            "--component" => wanted.component = true,
+            "--without" => {
+                let id = args.next()?;
+                wanted.without = Some(*ALL.iter().find(|rule| rule.id() == id && rule.toggles())?);
+            }
+            _ => return None,
+        }
+    }
+    (wanted.last >= wanted.first && wanted.last > 0).then_some(wanted)
+}
+
+fn report(coverage: &Coverage, seconds: f64) {
+    let (operations, crashes) = coverage.medians();
+    let total = &coverage.total;
+    println!("{} lives in {seconds:.1} s: {:.1} a second", coverage.lives, coverage.lives as f64 / seconds);
+    println!("{} operations, {} crashes; the median life has {operations} and {crashes}", total.operations, total.crashes);
+    println!("{} attempts were left to people", total.queued);
+    println!("faults: {:?}", total.faults);
+    println!("operations accepted: {:?}", total.accepted);
+    println!("refused by rule: {:?}", total.rules);
+    println!("not run: {:?}", total.failures);
+    let edges = coverage.seen.edges.iter().map(|((machine, from, event), count)| format!("{machine} {from} {event} {count}"));
+    println!("edges taken: {}", edges.collect::<Vec<_>>().join("; "));
+    let machines = Machines::read();
+    println!("edges not taken: {:?}", coverage.edges(&machines).0);
+    println!("illegal steps not asked for: {:?}", coverage.pairs(&machines).0);
+}
+
+/// Prints the shortest way to the same violation.
+fn shorten(seed: u64, core: &Arc<dyn Core>) {
+    let fails = |life: &Life| !life.live(core, Keep::default()).violations.is_empty();
+    let short = minimise::minimise(&Life::draw(seed), fails);
+    let outcome = short.live(core, Keep { trace: true, calls: true });
+    println!("seed {seed} with {} actions:", short.actions.len());
+    short.actions.iter().for_each(|action| println!("  {action}"));
+    outcome.trace.iter().for_each(|line| println!("{line}"));
+    outcome.violations.iter().for_each(|violation| println!("violation: {violation}"));
+    println!("{}", scenario::scenario(&format!("seed {seed}"), &outcome.recorded));
+}

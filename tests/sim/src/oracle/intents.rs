@@ -1,0 +1,110 @@
+//! Which events an operation asks for, whatever comes of it.
+
+use super::{Context, Oracle, attempts, party, text, urgent};
+use serde_json::Value;
+
+/// The event of the decision machine that leads to a decision.
+fn decision(word: &str) -> &'static str {
+    match word {
+        "rejected" => "reject",
+        "deferred" => "defer",
+        "stale" => "mark-stale",
+        "expired" => "expire",
+        "unsupported" => "mark-unsupported",
+        "revoked" => "revoke",
+        _ => "accept",
+    }
+}
+
+impl Oracle {
+    /// Somebody asks for an operation at the true time `now`.
+    pub fn attempted(&mut self, context: &Context, now: i64) {
+        let params = &context.params;
+        let (message, sender) = (text(params, "messageId"), text(params, "senderIncarnationId"));
+        let named = |life: &Value| life["messageId"] == message && life["sender"]["incarnationId"] == sender;
+        let submission = text(params, "submissionId");
+        let of = |life: &Value| attempts(life).any(|attempt| attempt["id"] == submission);
+        let word = text(params, "decision");
+        let mut asked = Vec::new();
+        for (_, life) in self.rows("life") {
+            let mut ask = |machine: &'static str, event: &'static str| asked.push(pair(life, submission, machine, event));
+            match context.operation.as_str() {
+                "messages.respond" if named(life) => ask("decision", decision(word)),
+                "mailbox.claim" if named(life) => {
+                    let held = life["claim"]["state"] == "claimed";
+                    ask("claim", if held { "take-over" } else { "claim" });
+                }
+                "mailbox.ack" if named(life) => {
+                    ask("decision", decision(word));
+                    ask("claim", if word == "deferred" { "release" } else { "acknowledge" });
+                }
+                "adapter.acceptAndBegin" if named(life) => {
+                    ask("decision", "accept");
+                    ask("claim", "acknowledge");
+                    ask("submission", "begin");
+                }
+                "messages.failDelivery" if named(life) => ask("delivery", "fail"),
+                "adapter.prepareSubmission" if named(life) => ask("submission", "replace"),
+                "adapter.beginSubmission" if of(life) => ask("submission", "begin"),
+                "adapter.recordReceipt" if of(life) => receipt(context, &mut ask),
+                "adapter.reconcileSubmission" if of(life) => match text(&params["reconciliation"], "resolution") {
+                    "confirmed-submitted" => receipt(context, &mut ask),
+                    "confirmed-not-submitted" => ask("submission", "confirm-absent"),
+                    _ => ask("submission", "quarantine"),
+                },
+                "adapter.recordQuery" if of(life) => match text(params, "result") {
+                    "found" => receipt(context, &mut ask),
+                    "absent-final" | "not-submitted" => ask("submission", "confirm-absent"),
+                    "unanswerable" => ask("submission", "quarantine"),
+                    _ => {}
+                },
+                "maintenance.expireDue" if life["expires"].as_i64() <= Some(now) => {
+                    ask("delivery", "expire");
+                    ask("decision", "expire");
+                }
+                "relationships.revoke" if urgent(life) && life["binding"]["grantId"] == params["grantId"] => {
+                    ask("decision", "revoke");
+                    ask("claim", "lapse");
+                }
+                "tasks.updateRuntime" if urgent(life) && receives(life, &params["task"]) => ask("decision", "mark-stale"),
+                "tasks.rotateIncarnation" if receives(life, &params["previous"]) => {
+                    ask("decision", "mark-stale");
+                    ask("claim", "lapse");
+                }
+                _ => {}
+            }
+        }
+        for key in asked {
+            *self.seen.pairs.entry(key).or_default() += 1;
+        }
+    }
+}
+
+/// A receipt moves the attempt and, with it, the delivery and what is observed.
+fn receipt(context: &Context, ask: &mut impl FnMut(&'static str, &'static str)) {
+    ask("submission", "record-receipt");
+    ask("submission", "contradict");
+    ask("delivery", "submit");
+    if context.who.kind == threadmesh_runtime::wit::PrincipalKind::Host {
+        ask("outcome", "observe");
+    }
+}
+
+fn receives(life: &Value, task: &Value) -> bool {
+    let receiver = &life["receiver"];
+    let key = party(receiver);
+    receiver["taskId"] == task["taskId"] && key.contains(text(task, "incarnationId"))
+}
+
+fn pair(life: &Value, submission: &str, machine: &str, event: &str) -> (String, String, String) {
+    let state = match machine {
+        "submission" => {
+            let named = attempts(life).find(|attempt| attempt["id"] == submission);
+            let current = named.unwrap_or(&life["attempt"]);
+            current["state"].as_str().unwrap_or("prepared")
+        }
+        "claim" => life["claim"]["state"].as_str().unwrap_or("free"),
+        name => text(life, name),
+    };
+    (machine.to_owned(), state.to_owned(), event.to_owned())
+}
