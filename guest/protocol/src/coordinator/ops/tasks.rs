@@ -87,7 +87,8 @@ pub(super) fn view(task: &Task) -> String {
     w.finish()
 }
 
-/// The task that the params name in `member`, for somebody who may change it. Its box is asked for with it.
+/// The task that the params name in `member`, for somebody who may change it: a task itself only while it is live, so
+/// that a replay tells it nothing that `tasks.get` would not. Its box is asked for with it.
 pub(super) fn changeable(cx: &mut Context<'_>, member: &str) -> Flow<Row<Task>> {
     let kind = cx.principal.kind;
     check(Rule::TK5, !matches!(kind, PrincipalKind::Operator | PrincipalKind::Host))?;
@@ -96,7 +97,9 @@ pub(super) fn changeable(cx: &mut Context<'_>, member: &str) -> Flow<Row<Task>> 
     if let Some(id) = cx.own_row(task, incarnation) {
         cx.hint(&Box::find(&id));
     }
-    cx.own_task(task, incarnation)
+    let row = cx.own_task(task, incarnation)?;
+    check(Rule::OP4, kind != PrincipalKind::Task || row.record.live())?;
+    Ok(row)
 }
 
 /// The task is live, and the caller knows it as it is.

@@ -193,9 +193,16 @@ fn todays_authority() -> Story {
     story.call("guard", "relationships.revoke", revoke).ok(json!({}));
     story.call("builder", "adapter.prepareSubmission", prepare.clone()).refused("policy-denied", "PO-3");
     story.call("builder", "mailbox.claim", claim.clone()).refused("policy-denied", "PO-3");
-    let rotate = json!({"previous": builder(), "next": bound("builder", "inc_builder-0002"), "expectedRevision": 0});
+    let attach = json!({
+        "task": builder(), "adapterRef": adapter_ref(), "expectedRevision": 0, "idempotencyKey": "idem_attach-once",
+    });
+    story.call("builder", "tasks.attach", attach.clone()).ok(json!({}));
+    story.call("builder", "tasks.attach", attach.clone()).replayed(json!({"revision": 1}));
+    let rotate = json!({"previous": builder(), "next": bound("builder", "inc_builder-0002"), "expectedRevision": 1});
     story.call("bob", "tasks.rotateIncarnation", rotate).ok(json!({}));
     story.call("builder", "adapter.prepareSubmission", prepare).refused("task-retired", "OP-4");
+    // Its replay would tell a task that is retired what it may not read any more.
+    story.call("builder", "tasks.attach", attach).refused("task-retired", "OP-4");
     story.call("builder", "mailbox.claim", claim).refused("task-retired", "OP-4");
     story
 }
