@@ -42,6 +42,7 @@ pub static TABLE: &[Row] = &[
     row("respond", 25, mail::respond),
     row("put-off", 22, mail::put_off),
     row("too-late", 60, mail::too_late),
+    row("run-out", 12, mail::run_out),
     row("fail-delivery", 10, mail::fail),
     row("prepare", 25, calls::prepare),
     row("begin", 25, calls::begin),
@@ -113,6 +114,15 @@ fn named_params(life: &Value) -> Value {
         "messageId": life["messageId"], "senderIncarnationId": life["sender"]["incarnationId"],
         "expectedRevision": life["revision"],
     })
+}
+
+/// The same, now and then with another revision than the message has.
+fn unsure(random: &mut Random, life: &Value) -> Value {
+    let mut params = named_params(life);
+    if random.chance(6) {
+        params["expectedRevision"] = (life["revision"].as_i64().unwrap_or(0) + 1).into();
+    }
+    params
 }
 
 /// `params` with the members of `more`.

@@ -116,7 +116,10 @@ impl Coverage {
     /// Edges that were not taken, and edges that were taken although [`out_of_reach`] says that none can be.
     pub fn edges(&self, machines: &Machines) -> (Vec<String>, Vec<String>) {
         let all = machines.all().iter().flat_map(|machine| machine.edges.iter().map(move |edge| (machine, edge)));
-        judge(all.map(|(machine, edge)| (machine.name.clone(), edge.from.clone(), edge.event.clone())), &self.seen.edges)
+        judge(
+            all.map(|(machine, edge)| (machine.name.clone(), edge.from.clone(), edge.event.clone())),
+            &self.seen.edges,
+        )
     }
 
     /// The same for the pairs of state and event that have no edge: which of them nobody ever asked for.

@@ -1,1 +1,28 @@
 //! Deterministic simulation and model checking of ThreadMesh.
+//!
+//! A *life* is a list of [`life::Action`]s, drawn from a seed. Several hosts (the real loop and the real dispatcher of
+//! `threadmesh-runtime`) share a store and an outside world; one thread decides who moves next, and a clock that only the
+//! simulation moves tells the time. Each action draws whatever it needs from a salt of its own, so that a life can be
+//! repeated exactly, and shortened by leaving actions out.
+//!
+//! An [`oracle`] looks at every commit, every answer and every effect. It knows the tables of `spec/transitions.json` and
+//! what it saw, and shares no code with the rules.
+//!
+//! A new operation joins the simulation as a row of [`actions::TABLE`].
+
+pub mod actions;
+pub mod cast;
+pub mod coverage;
+pub mod life;
+pub mod machines;
+pub mod minimise;
+pub mod node;
+pub mod oracle;
+pub mod outside;
+pub mod plan;
+pub mod random;
+pub mod scenario;
+mod settle;
+pub mod store;
+pub mod time;
+pub mod world;

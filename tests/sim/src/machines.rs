@@ -69,7 +69,8 @@ impl Machines {
 
     /// The first rule that the states of one record break. `state` gives the state of a machine, if it has one.
     pub fn broken<'a>(&self, state: impl Fn(&str) -> Option<&'a str>) -> Option<&str> {
-        let in_set = |(machine, states): &(String, BTreeSet<String>)| state(machine).is_some_and(|s| states.contains(s));
+        let in_set =
+            |(machine, states): &(String, BTreeSet<String>)| state(machine).is_some_and(|s| states.contains(s));
         self.forbidden.iter().find(|row| in_set(&row.when) && in_set(&row.never)).map(|row| row.rule.as_str())
     }
 }

@@ -34,7 +34,9 @@ struct Wanted {
 
 fn main() -> ExitCode {
     let Some(wanted) = wanted(std::env::args().skip(1)) else {
-        eprintln!("usage: threadmesh-sim (--seeds A..B | --seed N) [--trace] [--minimise] [--component] [--without RULE]");
+        eprintln!(
+            "usage: threadmesh-sim (--seeds A..B | --seed N) [--trace] [--minimise] [--component] [--without RULE]"
+        );
         return ExitCode::from(2);
     };
     rules::disable(wanted.without);
@@ -101,13 +103,17 @@ fn report(coverage: &Coverage, seconds: f64) {
     let (operations, crashes) = coverage.medians();
     let total = &coverage.total;
     println!("{} lives in {seconds:.1} s: {:.1} a second", coverage.lives, coverage.lives as f64 / seconds);
-    println!("{} operations, {} crashes; the median life has {operations} and {crashes}", total.operations, total.crashes);
+    println!(
+        "{} operations, {} crashes; the median life has {operations} and {crashes}",
+        total.operations, total.crashes
+    );
     println!("{} attempts were left to people", total.queued);
     println!("faults: {:?}", total.faults);
     println!("operations accepted: {:?}", total.accepted);
     println!("refused by rule: {:?}", total.rules);
     println!("not run: {:?}", total.failures);
-    let edges = coverage.seen.edges.iter().map(|((machine, from, event), count)| format!("{machine} {from} {event} {count}"));
+    let edges =
+        coverage.seen.edges.iter().map(|((machine, from, event), count)| format!("{machine} {from} {event} {count}"));
     println!("edges taken: {}", edges.collect::<Vec<_>>().join("; "));
     let machines = Machines::read();
     println!("edges not taken: {:?}", coverage.edges(&machines).0);

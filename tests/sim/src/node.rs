@@ -6,8 +6,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicI64, Ordering::Relaxed},
 };
 use threadmesh_runtime::{
-    Core, Host,
-    codes,
+    Core, Host, codes,
     dispatcher::{Caller, Config, Dispatcher, Refusal},
     host::{Entropy, HostError},
     store::{MemoryStore, Store},

@@ -10,8 +10,8 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 use threadmesh_runtime::store::{
-    Answer, Applied, ApplyError, Batch, Changes, Conflict, EffectLease, Epoch, LeasedEffect, MemoryStore, Query, ReadSet, Store,
-    StoreError,
+    Answer, Applied, ApplyError, Batch, Changes, Conflict, EffectLease, Epoch, LeasedEffect, MemoryStore, Query,
+    ReadSet, Store, StoreError,
 };
 
 /// A host's connection.

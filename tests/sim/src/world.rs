@@ -189,9 +189,7 @@ impl World {
     /// The slots whose process runs and is not in the middle of an operation.
     pub fn idle(&self) -> Vec<usize> {
         let busy: BTreeSet<u64> = lock(&self.contexts).iter().map(|context| context.process).collect();
-        (0..self.slots())
-            .filter(|slot| self.node(*slot).is_some_and(|node| !busy.contains(&node.process)))
-            .collect()
+        (0..self.slots()).filter(|slot| self.node(*slot).is_some_and(|node| !busy.contains(&node.process))).collect()
     }
 
     /// Starts a process in a slot that has none.

@@ -40,7 +40,8 @@ pub fn revoke(world: &World, random: &mut Random) {
     let Some(slot) = host(world, random) else { return };
     let route = random.pick(&[&0, &0, &0, &1]).to_owned();
     let version = world.cast(|cast| cast.grants.get(&route).copied().unwrap_or(1));
-    let who = random.one(&[cast::policy(), cast::policy(), cast::user("bob"), cast::user("alice"), cast::user("mallory")]);
+    let who =
+        random.one(&[cast::policy(), cast::policy(), cast::user("bob"), cast::user("alice"), cast::user("mallory")]);
     let Some(who) = who else { return };
     let expected = if random.chance(90) { version } else { version + 1 };
     let params = json!({"grantId": cast::grant_id(route, version), "expectedGrantVersion": expected});

@@ -60,7 +60,8 @@ pub fn perform_own(world: &World, random: &mut Random, slot: usize, who: &Princi
     world.strike(&work);
     if random.chance(60) {
         let id = submission["submissionId"].clone();
-        let revision = world.oracle(|oracle| oracle.life_of(&work.submission).map(|(_, life)| life["revision"].clone()));
+        let revision =
+            world.oracle(|oracle| oracle.life_of(&work.submission).map(|(_, life)| life["revision"].clone()));
         let params = json!({"submissionId": id, "expectedRevision": revision, "receipt": outside::receipt(&work.key)});
         request(world, slot, who, "adapter.recordReceipt", params);
     }

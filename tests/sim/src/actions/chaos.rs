@@ -5,7 +5,8 @@ use crate::{cast, node::Node, random::Random, world::World};
 
 /// Time passes: a moment, a lease, until a call is settled, until messages expire.
 pub fn pass(world: &World, random: &mut Random) {
-    let ms = *random.pick(&[&5, &300, &300, &2_000, &2_000, &11_000, &11_000, &31_000, &31_000, &31_000, &61_000, &200_000]);
+    let ms =
+        *random.pick(&[&5, &300, &300, &2_000, &2_000, &11_000, &11_000, &31_000, &31_000, &31_000, &61_000, &200_000]);
     world.time.pass(ms);
 }
 

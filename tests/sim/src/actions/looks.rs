@@ -120,7 +120,9 @@ pub fn nonsense(world: &World, random: &mut Random) {
     let who = anybody(world, random);
     match random.below(5) {
         0 => world.call(slot, &who, "messages.unsend", &json!({})),
-        1 => world.call(slot, &Principal { incarnation: None, ..cast::task("bridge", 1, None) }, "tasks.get", &json!({})),
+        1 => {
+            world.call(slot, &Principal { incarnation: None, ..cast::task("bridge", 1, None) }, "tasks.get", &json!({}))
+        }
         2 => world.call(slot, &who, "mailbox.claim", &json!({"messageId": "msg_0000001"})),
         3 => world.call(slot, &who, "adapter.listUnresolved", &json!({})),
         _ => world.call(slot, &who, "messages.getDisposition", &json!({"messageId": "x", "more": 1})),

@@ -1,6 +1,6 @@
 //! Sending, claiming and deciding.
 
-use super::{host, life, named_params, receiver, request, with};
+use super::{host, life, named_params, receiver, request, unsure, with};
 use crate::{
     cast::{self, ROUTES},
     random::Random,
@@ -112,7 +112,7 @@ pub fn claim(world: &World, random: &mut Random) {
         return;
     };
     let who = receiver(world, random, &life);
-    request(world, slot, &who, "mailbox.claim", named_params(&life));
+    request(world, slot, &who, "mailbox.claim", unsure(random, &life));
 }
 
 /// The params of a decision under a claim: with the claim's token, mostly.
@@ -151,7 +151,7 @@ pub fn respond(world: &World, random: &mut Random) {
     if random.chance(10) {
         decision["reasonCode"] = random.pick(&["other", "backpressure", "policy-denied"]).into();
     }
-    request(world, slot, &who, "messages.respond", with(named_params(&life), decision));
+    request(world, slot, &who, "messages.respond", with(unsure(random, &life), decision));
 }
 
 /// A message is put off; one that was is decided.
@@ -179,6 +179,11 @@ pub fn too_late(world: &World, random: &mut Random) {
     let (operation, more) = match random.below(6) {
         0 => ("messages.failDelivery", json!({"failureReason": "no harness"})),
         1 if life.get("attempt").is_some() => {
+            let params = super::reconciliation(&life, &life["attempt"], "manual-required");
+            request(world, slot, &who, "adapter.reconcileSubmission", params);
+            return;
+        }
+        2 if life.get("attempt").is_some() => {
             let key = life["attempt"]["key"].as_str().unwrap_or_default();
             let receipt = json!(crate::outside::receipt(key));
             let params = json!({"submissionId": life["attempt"]["id"], "receipt": receipt});
@@ -189,6 +194,16 @@ pub fn too_late(world: &World, random: &mut Random) {
         _ => ("messages.respond", json!({"decision": random.pick(&words)})),
     };
     request(world, slot, &who, operation, with(named_params(&life), more));
+}
+
+/// Time passes until a message is past its own, a policy sweeps, and somebody comes too late.
+pub fn run_out(world: &World, random: &mut Random) {
+    let (Some(slot), Some((_, life))) = (host(world, random), life(world, random, open)) else { return };
+    let left = life["expires"].as_i64().unwrap_or(0) - world.time.now();
+    world.time.pass(left.clamp(0, 900_000) + 1_000);
+    world.tick();
+    request(world, slot, &cast::policy(), "maintenance.expireDue", json!({"limit": 50}));
+    (0..4).for_each(|_| too_late(world, random));
 }
 
 /// A deferral may name a time.
@@ -204,6 +219,6 @@ fn deferral(world: &World, random: &mut Random, mut decision: Value) -> Value {
 pub fn fail(world: &World, random: &mut Random) {
     let (Some(slot), Some((_, life))) = (host(world, random), life(world, random, |_| true)) else { return };
     let who = receiver(world, random, &life);
-    let params = with(named_params(&life), json!({"failureReason": "no harness"}));
+    let params = with(unsure(random, &life), json!({"failureReason": "no harness"}));
     request(world, slot, &who, "messages.failDelivery", params);
 }

@@ -62,7 +62,8 @@ impl Oracle {
     fn task(&mut self, id: &str, old: Option<&Value>, new: &Value) {
         if let Some(old) = old {
             let number = |value: &Value, name: &str| value[name].as_i64().unwrap_or(-1);
-            let grows = ["revision", "objectiveVersion", "retiredAt"].iter().all(|name| number(new, name) >= number(old, name));
+            let grows =
+                ["revision", "objectiveVersion", "retiredAt"].iter().all(|name| number(new, name) >= number(old, name));
             self.demand(grows, || format!("task {id} goes back: {old} to {new}"));
         }
         if new.get("retiredAt").is_none() {
@@ -77,13 +78,16 @@ impl Oracle {
     fn grant(&mut self, id: &str, old: Option<&Value>, new: &Value) {
         let current = |grant: &Value| grant["superseded"] == false;
         if let Some(old) = old {
-            let back = (old.get("revoked").is_some() && new.get("revoked").is_none()) || (!current(old) && current(new));
+            let back =
+                (old.get("revoked").is_some() && new.get("revoked").is_none()) || (!current(old) && current(new));
             self.demand(!back, || format!("grant {id} comes back"));
         }
         if current(new) {
             let ends = |grant: &Value| [&grant["relationship"], &grant["source"], &grant["target"]].map(Clone::clone);
             let newer = |(known, grant): &(&String, &Value)| {
-                *known != id && ends(grant) == ends(new) && (current(grant) || grant["version"].as_i64() >= new["version"].as_i64())
+                *known != id
+                    && ends(grant) == ends(new)
+                    && (current(grant) || grant["version"].as_i64() >= new["version"].as_i64())
             };
             let beside = self.rows("grant").find(newer).map(|(known, _)| known.clone());
             // A revoked grant that was current is written once more, beside nothing newer.
@@ -107,7 +111,8 @@ impl Oracle {
             }
             Some(old) => {
                 self.handled(context, id, old, new, time);
-                let kept = ["messageId", "sender", "receiver", "intent", "mode", "digest", "expires", "cursor", "binding"];
+                let kept =
+                    ["messageId", "sender", "receiver", "intent", "mode", "digest", "expires", "cursor", "binding"];
                 let changed = kept.iter().find(|name| old[**name] != new[**name]);
                 self.demand(changed.is_none(), || format!("{id}: {changed:?} changes"));
                 self.revisions(id, old, new);
@@ -182,7 +187,8 @@ impl Oracle {
         self.authorised(id, new, time, "begins a call");
         self.bound(id, new);
         self.demand(text(new, "decision") == "accepted", || format!("{id} begins a call and is not accepted"));
-        let open = |attempt: &Value| text(attempt, "state") != "confirmed-not-submitted" || attempt["contested"] == true;
+        let open =
+            |attempt: &Value| text(attempt, "state") != "confirmed-not-submitted" || attempt["contested"] == true;
         let beside = new["past"].as_array().into_iter().flatten().any(open);
         self.demand(!beside, || format!("{id} begins a call beside an open one"));
         let process = context.map_or(0, |context| context.process);

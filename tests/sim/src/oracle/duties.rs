@@ -30,7 +30,9 @@ impl Oracle {
         let name = || format!("{id}: {operation} by {}", crate::cast::name(who));
         if REVISED.contains(&operation.as_str()) {
             let knows = params["expectedRevision"] == old["revision"];
-            self.demand(knows, || format!("{} knows revision {}, not {}", name(), params["expectedRevision"], old["revision"]));
+            self.demand(knows, || {
+                format!("{} knows revision {}, not {}", name(), params["expectedRevision"], old["revision"])
+            });
         }
         if operation.starts_with("tasks.") {
             return;
@@ -42,8 +44,14 @@ impl Oracle {
             let holds = runs && params["claimToken"] == claim["token"] && text(claim, "worker") == worker;
             self.demand(holds, || format!("{} does not hold the claim", name()));
         }
-        if who.kind == PrincipalKind::Task && runs && operation != "adapter.recordReceipt" && self.acts_as_receiver(who, old) {
-            self.demand(text(claim, "worker") == worker, || format!("{} acts beside the claim of another worker", name()));
+        if who.kind == PrincipalKind::Task
+            && runs
+            && operation != "adapter.recordReceipt"
+            && self.acts_as_receiver(who, old)
+        {
+            self.demand(text(claim, "worker") == worker, || {
+                format!("{} acts beside the claim of another worker", name())
+            });
         }
         if operation == "mailbox.claim" && claim["token"] != new["claim"]["token"] {
             let early = old["notBefore"].as_i64().is_some_and(|begin| time < begin);

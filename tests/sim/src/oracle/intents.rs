@@ -27,7 +27,8 @@ impl Oracle {
         let word = text(params, "decision");
         let mut asked = Vec::new();
         for (_, life) in self.rows("life") {
-            let mut ask = |machine: &'static str, event: &'static str| asked.push(pair(life, submission, machine, event));
+            let mut ask =
+                |machine: &'static str, event: &'static str| asked.push(pair(life, submission, machine, event));
             match context.operation.as_str() {
                 "messages.respond" if named(life) => ask("decision", decision(word)),
                 "mailbox.claim" if named(life) => {
@@ -66,7 +67,9 @@ impl Oracle {
                     ask("decision", "revoke");
                     ask("claim", "lapse");
                 }
-                "tasks.updateRuntime" if urgent(life) && receives(life, &params["task"]) => ask("decision", "mark-stale"),
+                "tasks.updateRuntime" if urgent(life) && receives(life, &params["task"]) => {
+                    ask("decision", "mark-stale")
+                }
                 "tasks.rotateIncarnation" if receives(life, &params["previous"]) => {
                     ask("decision", "mark-stale");
                     ask("claim", "lapse");

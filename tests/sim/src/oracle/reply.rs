@@ -61,19 +61,24 @@ impl Oracle {
         let own = serde_json::json!({"taskId": who.id, "incarnationId": who.incarnation, "owner": who.owner});
         let retired = self.row("task", &party(&own)).is_some_and(|task| task.get("retiredAt").is_some());
         let dead = who.kind == PrincipalKind::Task && retired;
-        self.demand(!dead, || format!("{} answers a task that is retired: {}", context.operation, crate::cast::name(who)));
+        self.demand(!dead, || {
+            format!("{} answers a task that is retired: {}", context.operation, crate::cast::name(who))
+        });
     }
 
     /// An accepted change answers with what was committed.
     fn says_what_stands(&mut self, context: &Context, value: &Value) {
-        if let Some(submission) = value["submission"]["submissionId"].as_str().filter(|_| value.get("dispatch").is_some()) {
+        if let Some(submission) =
+            value["submission"]["submissionId"].as_str().filter(|_| value.get("dispatch").is_some())
+        {
             let twice = !self.dispatched.insert(submission.to_owned());
             self.demand(!twice, || format!("the dispatch of {submission} is handed out twice"));
         }
         let told = if value.get("decision").is_some() { value } else { &value["disposition"] };
         let (message, sender) = (&context.params["messageId"], &context.params["senderIncarnationId"]);
         let named = |life: &Value| life["messageId"] == *message && life["sender"]["incarnationId"] == *sender;
-        let stands = |life: &Value| ["revision", "delivery", "decision", "outcome"].iter().all(|it| life[*it] == told[*it]);
+        let stands =
+            |life: &Value| ["revision", "delivery", "decision", "outcome"].iter().all(|it| life[*it] == told[*it]);
         if told.is_null() || message.is_null() {
             return;
         }
@@ -103,8 +108,8 @@ impl Oracle {
             let token = body.get(at + 14..at + 85).unwrap_or_default();
             let holder = self.rows("life").find(|(_, life)| life["claim"]["token"] == token);
             let worker = context.who.worker.as_deref().unwrap_or("");
-            let may = holder
-                .is_none_or(|(_, life)| receiver(&context.who, life) && text(&life["claim"], "worker") == worker);
+            let may =
+                holder.is_none_or(|(_, life)| receiver(&context.who, life) && text(&life["claim"], "worker") == worker);
             self.demand(may, || shown(context, "a claim's token"));
         }
     }

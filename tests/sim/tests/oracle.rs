@@ -1,0 +1,70 @@
+//! The oracle bites: with a rule switched off, a life is found in which something happens that must never be.
+//!
+//! The switch is one for the whole process, so this is a test program of its own with a single test.
+
+use serde_json::Value;
+use std::sync::Arc;
+use threadmesh_native::NativeCore;
+use threadmesh_protocol::{Rule, generated::rules::ALL, rules};
+use threadmesh_runtime::{
+    Core, driver,
+    vectors::{Verdict, judge},
+};
+use threadmesh_sim::{
+    life::{Keep, Life},
+    minimise::minimise,
+    scenario::scenario,
+};
+
+/// The rules that are switched off in turn.
+const RULES: &[&str] = &[
+    "OP-4", "OP-6", "MS-3", "MB-1", "MB-3", "MB-4", "AD-2", "SU-6", "SU-9", "SU-12", "PO-1", "PO-3", "PO-4", "PO-5",
+    "PO-6", "TK-4", "TK-6", "GA-6",
+];
+/// In how many lives the fault must be seen.
+const LIVES: u64 = 150;
+
+fn rule(id: &str) -> Rule {
+    *ALL.iter().find(|rule| rule.id() == id && rule.toggles()).expect("a rule with a switch")
+}
+
+fn violated(life: &Life, core: &Arc<dyn Core>) -> Option<String> {
+    life.live(core, Keep::default()).violations.into_iter().next()
+}
+
+fn performs(vector: &Value) -> bool {
+    let mut session = NativeCore.session().expect("a session");
+    judge(vector, &driver::answer(session.as_mut(), "scenario", &vector["args"])) == Verdict::Passed
+}
+
+#[test]
+fn switching_a_rule_off_is_seen() {
+    let core: Arc<dyn Core> = Arc::new(NativeCore);
+    let mut unseen = Vec::new();
+    for id in RULES {
+        rules::disable(Some(rule(id)));
+        let seen = (1..=LIVES).find_map(|seed| violated(&Life::draw(seed), &core).map(|violation| (seed, violation)));
+        match seen {
+            Some((seed, violation)) => println!("without {id}, life {seed}: {violation:.120}"),
+            None => unseen.push(id),
+        }
+    }
+    assert!(unseen.is_empty(), "nothing is seen of these in {LIVES} lives: {unseen:?}");
+    shortened(&core);
+    rules::disable(None);
+}
+
+/// A failing life is made short, and becomes a vector that passes only as long as the rule is off.
+fn shortened(core: &Arc<dyn Core>) {
+    rules::disable(Some(rule("PO-3")));
+    let failing = (1..=LIVES).map(Life::draw).find(|life| violated(life, core).is_some()).expect("seen before");
+    let short = minimise(&failing, |life| violated(life, core).is_some());
+    assert!(short.actions.len() * 4 <= failing.actions.len(), "{} actions are left", short.actions.len());
+    let outcome = short.live(core, Keep { trace: false, calls: true });
+    assert!(!outcome.violations.is_empty(), "the short life fails too");
+    let vector = scenario("a revoked grant", &outcome.recorded);
+    assert!(performs(&vector), "the scenario does what the life did: {vector}");
+    rules::disable(None);
+    assert!(violated(&short, core).is_none(), "with the rule on, nothing is wrong");
+    assert!(!performs(&vector), "with the rule on, the scenario is not performed: {vector}");
+}
