@@ -6,6 +6,7 @@
 mod authority;
 mod calls;
 mod chaos;
+mod facts;
 mod further;
 mod looks;
 mod mail;
@@ -36,6 +37,10 @@ const fn row(name: &'static str, weight: usize, run: fn(&World, &mut Random)) ->
 pub static TABLE: &[Row] = &[
     row("send", 90, mail::send),
     row("send-again", 14, mail::send_again),
+    row("send-batch", 14, mail::send_batch),
+    row("told", 45, facts::told),
+    row("outcome", 35, facts::outcome),
+    row("denials", 6, facts::denials),
     row("further", 380, further::further),
     row("claim", 30, mail::claim),
     row("ack", 30, mail::ack),
@@ -68,7 +73,7 @@ pub static TABLE: &[Row] = &[
     row("again", 30, looks::again),
     row("nonsense", 10, looks::nonsense),
     row("time-passes", 80, chaos::pass),
-    row("crash", 22, chaos::crash),
+    row("crash", 40, chaos::crash),
     row("start", 90, chaos::start),
     row("clock", 8, chaos::clock),
     row("clock-accepted", 12, chaos::accept_clock),

@@ -157,18 +157,15 @@ fn judge(all: impl Iterator<Item = Place>, counted: &BTreeMap<Place, u64>) -> (V
 /// Why nobody can ask for `event` of a record in `state`, if that is so.
 pub fn out_of_reach(machine: &str, state: &str, event: &str) -> Option<&'static str> {
     match (machine, state, event) {
-        ("delivery", _, "notify" | "offer" | "admit") => Some("no operation records it"),
-        ("delivery", "receiver-notified" | "checkpoint-offered" | "context-admitted", _) => Some("nothing leads there"),
+        ("delivery", _, "admit") => Some("no operation records it"),
+        ("delivery", "context-admitted", _) => Some("nothing leads there"),
         ("delivery", "control-plane-accepted", "persist") => None,
-        ("delivery", "control-plane-accepted", _) | ("delivery", _, "persist") => {
-            Some("a message is accepted and durable in one commit")
-        }
-        ("outcome", _, "verify" | "fail") => Some("no operation records it"),
-        ("outcome", "externally-verified" | "failed", _) => Some("nothing leads there"),
+        ("delivery", "control-plane-accepted", _) => Some("a message is accepted and durable in one commit"),
+        ("outcome", "not-observed" | "effect-observed", "verify") => Some("it takes a signed attestation"),
+        ("outcome", "externally-verified", _) => Some("nothing leads there without an attestation"),
         ("claim", "claimed", "claim") | ("claim", "free" | "acknowledged", "take-over") => {
             Some("a claim of a claimed message is a take-over, and of another one it is none")
         }
-        ("submission", "prepared", "confirm-absent" | "quarantine" | "record-receipt") => None,
         _ => None,
     }
 }

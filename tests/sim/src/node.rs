@@ -1,9 +1,12 @@
 //! One host process: the real loop and the real dispatcher, over a connection to the shared store.
 
 use crate::{outside, store::FaultyStore, world::World};
-use std::sync::{
-    Arc, OnceLock, Weak,
-    atomic::{AtomicBool, AtomicI64, Ordering::Relaxed},
+use std::{
+    sync::{
+        Arc, OnceLock, Weak,
+        atomic::{AtomicBool, AtomicI64, Ordering::Relaxed},
+    },
+    time::Duration,
 };
 use threadmesh_runtime::{
     Core, Host, codes,
@@ -66,6 +69,7 @@ pub fn start(with: Start, joined: impl FnOnce(&Arc<Node>)) -> Option<Arc<Node>> 
         .clock(clock)
         .entropy(Drawn(world.clone()))
         .instance(format!("host-{process}"))
+        .denials_every(Duration::MAX)
         .by_hand()
         .build()
         .ok()?;

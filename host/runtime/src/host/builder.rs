@@ -27,7 +27,16 @@ pub struct Builder {
 impl Builder {
     pub(super) fn new(core: Arc<dyn Core>, store: Arc<dyn Store>) -> Self {
         let (clock, entropy) = (Box::new(SystemClock), Box::new(SystemEntropy));
-        Self { core, store, clock, entropy, instance: None, replay: None, denials_every: denials::EVERY, by_hand: false }
+        Self {
+            core,
+            store,
+            clock,
+            entropy,
+            instance: None,
+            replay: None,
+            denials_every: denials::EVERY,
+            by_hand: false,
+        }
     }
 
     /// Another clock than the system's.

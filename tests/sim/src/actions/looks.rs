@@ -29,7 +29,8 @@ pub fn look(world: &World, random: &mut Random) {
     let who = if random.chance(50) { receiver(world, random, &known) } else { anybody(world, random) };
     let task = cast::reference(&who);
     let message = json!({"messageId": known["messageId"], "senderIncarnationId": known["sender"]["incarnationId"]});
-    let (operation, params) = match random.below(6) {
+    let (operation, params) = match random.below(8) {
+        6 | 7 => ("inspector.snapshot", message),
         0 | 1 => ("mailbox.listPending", json!({"receiver": task, "limit": 1 + random.below(20)})),
         2 => ("messages.getDisposition", message),
         3 => ("audit.list", message),

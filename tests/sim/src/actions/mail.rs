@@ -91,6 +91,26 @@ fn runtime(oracle: &crate::oracle::Oracle, task: &Principal) -> Value {
     oracle.rows("task").find(|(_, row)| fits(row)).map(|(_, row)| row.clone()).unwrap_or_default()
 }
 
+/// Several messages in one commit, perhaps with one that was sent before.
+pub fn send_batch(world: &World, random: &mut Random) {
+    let Some(slot) = host(world, random) else { return };
+    let (who, envelope) = written(world, random, false);
+    let mut envelopes = Vec::new();
+    for _ in 0..2 + random.below(2) {
+        let (mut envelope, number) = (envelope.clone(), world.cast(|cast| (cast.messages += 1, cast.messages).1));
+        envelope["messageId"] = cast::message_id(number).into();
+        envelope["content"] = cast::secret(number).into();
+        envelope["createdAt"] = time::format(world.time.now()).into();
+        envelopes.push(envelope);
+    }
+    if random.chance(30)
+        && let Some((_, known)) = world.cast(|cast| random.one(&cast.sent))
+    {
+        envelopes.push(known);
+    }
+    request(world, slot, &who, "messages.sendBatch", json!({ "envelopes": envelopes }));
+}
+
 /// A message that was sent before, as it was or with other content, under a new key.
 pub fn send_again(world: &World, random: &mut Random) {
     let sent = world.cast(|cast| random.one(&cast.sent));
@@ -156,7 +176,8 @@ pub fn respond(world: &World, random: &mut Random) {
 
 /// A message is put off; one that was is decided.
 pub fn put_off(world: &World, random: &mut Random) {
-    let deferred = |life: &Value| life["decision"] == "deferred" && life["delivery"] == "durably-received";
+    let ended = |life: &Value| matches!(life["delivery"].as_str(), Some("failed" | "expired"));
+    let deferred = |life: &Value| life["decision"] == "deferred" && !ended(life);
     let put_off = life(world, random, deferred);
     let known = put_off.is_some();
     let Some((_, life)) = put_off.or_else(|| life(world, random, open)) else { return };

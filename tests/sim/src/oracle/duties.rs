@@ -5,8 +5,15 @@ use serde_json::Value;
 use threadmesh_runtime::wit::PrincipalKind;
 
 /// Operations that name the revision at which they know a message.
-const REVISED: &[&str] =
-    &["adapter.reconcileSubmission", "mailbox.ack", "mailbox.claim", "messages.failDelivery", "messages.respond"];
+const REVISED: &[&str] = &[
+    "adapter.reconcileSubmission",
+    "mailbox.ack",
+    "mailbox.claim",
+    "messages.failDelivery",
+    "messages.recordDelivery",
+    "messages.recordOutcome",
+    "messages.respond",
+];
 
 impl Oracle {
     /// A new message: from who says so, to somebody who takes it.

@@ -44,6 +44,16 @@ impl Oracle {
                     ask("claim", "acknowledge");
                     ask("submission", "begin");
                 }
+                "messages.recordDelivery" if named(life) => match text(params, "delivery") {
+                    "durably-received" => ask("delivery", "persist"),
+                    "receiver-notified" => ask("delivery", "notify"),
+                    _ => ask("delivery", "offer"),
+                },
+                "messages.recordOutcome" if named(life) => match text(params, "outcome") {
+                    "effect-observed" => ask("outcome", "observe"),
+                    "externally-verified" => ask("outcome", "verify"),
+                    _ => ask("outcome", "fail"),
+                },
                 "messages.failDelivery" if named(life) => ask("delivery", "fail"),
                 "adapter.prepareSubmission" if named(life) => ask("submission", "replace"),
                 "adapter.beginSubmission" if of(life) => ask("submission", "begin"),

@@ -17,7 +17,7 @@ impl Oracle {
             self.once(context, reply.status);
         }
         if reply.status != Status::Refused {
-            self.lives_on(context);
+            self.lives_on(context, &reply.body);
         }
         match reply.status {
             Status::Accepted if keyed => {
@@ -56,11 +56,13 @@ impl Oracle {
     }
 
     /// A task that is retired is told nothing any more.
-    fn lives_on(&mut self, context: &Context) {
+    fn lives_on(&mut self, context: &Context, body: &str) {
         let who = &context.who;
         let own = serde_json::json!({"taskId": who.id, "incarnationId": who.incarnation, "owner": who.owner});
         let retired = self.row("task", &party(&own)).is_some_and(|task| task.get("retiredAt").is_some());
-        let dead = who.kind == PrincipalKind::Task && retired;
+        // A batch is answered message by message, here with nothing but refusals.
+        let told = context.operation != "messages.sendBatch" || body.contains("\"disposition\"");
+        let dead = who.kind == PrincipalKind::Task && retired && told;
         self.demand(!dead, || {
             format!("{} answers a task that is retired: {}", context.operation, crate::cast::name(who))
         });
@@ -95,7 +97,9 @@ impl Oracle {
             let lives = self.rows("life").filter(|(_, life)| life["messageId"] == id);
             // Decisions are at no earlier time than the last committed one, unless a clock was accepted.
             let time = if self.rewound { 0 } else { self.last_time };
-            let may = lives.into_iter().any(|(_, life)| receiver(&context.who, life) && self.gate(life, time).is_ok());
+            let inspects = context.operation == "inspector.snapshot";
+            let reads = |life: &Value| receiver(&context.who, life) || (inspects && concerned(&context.who, life));
+            let may = lives.into_iter().any(|(_, life)| reads(life) && self.gate(life, time).is_ok());
             self.demand(may, || shown(context, &format!("the content of {id}")));
         }
         for (at, _) in body.match_indices("\"adp_") {
@@ -123,6 +127,19 @@ fn shown(context: &Context, what: &str) -> String {
 fn receiver(who: &Principal, life: &Value) -> bool {
     let own = serde_json::json!({"taskId": who.id, "incarnationId": who.incarnation, "owner": who.owner});
     who.kind == PrincipalKind::Task && party(&own) == party(&life["receiver"])
+}
+
+/// Whether `who` is one end of the message, or owns one.
+fn concerned(who: &Principal, life: &Value) -> bool {
+    ["sender", "receiver"].iter().any(|end| {
+        let end = &life[*end];
+        let own = serde_json::json!({"taskId": who.id, "incarnationId": who.incarnation, "owner": who.owner});
+        match who.kind {
+            PrincipalKind::Task => party(&own) == party(end),
+            PrincipalKind::User => text(end, "owner") == format!("user:{}", who.id),
+            _ => false,
+        }
+    })
 }
 
 /// Whether `who` may know by which key the target knows the call.
