@@ -157,6 +157,7 @@ fn judge(all: impl Iterator<Item = Place>, counted: &BTreeMap<Place, u64>) -> (V
 /// Why nobody can ask for `event` of a record in `state`, if that is so.
 pub fn out_of_reach(machine: &str, state: &str, event: &str) -> Option<&'static str> {
     match (machine, state, event) {
+        ("proposal", ..) => Some("these lives are about messages, and nobody in them asks for a grant"),
         ("delivery", _, "admit") => Some("no operation records it"),
         ("delivery", "context-admitted", _) => Some("nothing leads there"),
         ("delivery", "control-plane-accepted", "persist") => None,
