@@ -158,8 +158,8 @@ fn judge(all: impl Iterator<Item = Place>, counted: &BTreeMap<Place, u64>) -> (V
 pub fn out_of_reach(machine: &str, state: &str, event: &str) -> Option<&'static str> {
     match (machine, state, event) {
         ("proposal", ..) => Some("these lives are about messages, and nobody in them asks for a grant"),
-        ("delivery", _, "admit") => Some("no operation records it"),
-        ("delivery", "context-admitted", _) => Some("nothing leads there"),
+        ("delivery", _, "admit") => Some("these lives admit nothing to a context"),
+        ("delivery", "context-admitted", _) => Some("nothing in these lives leads there"),
         ("delivery", "control-plane-accepted", "persist") => None,
         ("delivery", "control-plane-accepted", _) => Some("a message is accepted and durable in one commit"),
         ("outcome", "not-observed" | "effect-observed", "verify") => Some("it takes a signed attestation"),

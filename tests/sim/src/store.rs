@@ -5,13 +5,16 @@
 //! does.
 
 use crate::world::World;
-use std::sync::{
-    Arc, Weak,
-    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+use std::{
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
 };
 use threadmesh_runtime::store::{
     Answer, Applied, ApplyError, Batch, Changes, Conflict, EffectLease, Epoch, LeasedEffect, MemoryStore, Query,
-    ReadSet, Store, StoreError,
+    ReadSet, Scrub, Store, StoreError,
 };
 
 /// A host's connection.
@@ -114,6 +117,11 @@ impl Store for FaultyStore {
     fn release_effect(&self, lease: EffectLease, retry_at: i64) -> Result<bool, StoreError> {
         self.reach()?;
         self.inner.release_effect(lease, retry_at)
+    }
+
+    fn scrub(&self, wait: Duration) -> Result<Scrub, StoreError> {
+        self.reach()?;
+        self.inner.scrub(wait)
     }
 
     fn next_effect_due(&self) -> Result<Option<i64>, StoreError> {

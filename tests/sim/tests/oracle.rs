@@ -22,7 +22,7 @@ const RULES: &[&str] = &[
     "PO-6", "TK-4", "TK-6", "GA-6",
 ];
 /// In how many lives the fault must be seen.
-const LIVES: u64 = 150;
+const LIVES: u64 = 500;
 
 fn rule(id: &str) -> Rule {
     *ALL.iter().find(|rule| rule.id() == id && rule.toggles()).expect("a rule with a switch")
