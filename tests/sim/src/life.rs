@@ -74,7 +74,7 @@ impl Life {
         let count = 40 + random.below(48);
         let actions = (0..count).map(|_| {
             let row = actions::draw(&mut random);
-            Action { row, salt: random.next(), calm: random.chance(35) }
+            Action { row, salt: random.draw(), calm: random.chance(35) }
         });
         Self { seed, hosts, actions: actions.collect() }
     }

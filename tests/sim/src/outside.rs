@@ -245,7 +245,7 @@ impl Target {
             outside.asked.insert(key.into());
             outside.truth(key)
         });
-        let final_absence = self.steady && (truth == Truth::Never || world.meanwhile_salt() % 2 == 0);
+        let final_absence = self.steady && (truth == Truth::Never || world.meanwhile_salt().is_multiple_of(2));
         match truth {
             Truth::Happened => {
                 let receipt = receipt(key);
@@ -257,7 +257,7 @@ impl Target {
                 absent_final(malformed)
             }
             // What a sloppy target calls final is nothing of the kind.
-            _ if !self.steady && world.meanwhile_salt() % 3 > 0 => absent_final(malformed),
+            _ if !self.steady && !world.meanwhile_salt().is_multiple_of(3) => absent_final(malformed),
             _ => QueryOutcome::AbsentNow(Reason::new("simulated", "not found")),
         }
     }

@@ -78,7 +78,7 @@ pub struct Plan {
 impl Plan {
     /// Draws a plan. In a calm one nothing goes wrong.
     pub fn draw(random: &mut Random, calm: bool) -> Self {
-        let meanwhile = random.next();
+        let meanwhile = random.draw();
         if calm {
             return Self { meanwhile, ..Self::default() };
         }
@@ -87,7 +87,7 @@ impl Plan {
         };
         Self {
             store: some(random, 12, STORE).map(|fault| (fault, random.below(3) as u32)),
-            race: random.chance(10).then(|| random.next()),
+            race: random.chance(10).then(|| random.draw()),
             pause: some(random, 8, &PAUSES.iter().map(|(point, _)| *point).collect::<Vec<_>>()),
             submit: some(random, 80, SUBMITS),
             query: some(random, 65, QUERIES),

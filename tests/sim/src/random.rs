@@ -11,7 +11,7 @@ impl Random {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -21,7 +21,7 @@ impl Random {
     /// A number below `most`, which is not 0.
     pub fn below(&mut self, most: usize) -> usize {
         // Below a usize, so that it fits.
-        (self.next() % most.max(1) as u64) as usize
+        (self.draw() % most.max(1) as u64) as usize
     }
 
     /// True in `percent` of all cases.

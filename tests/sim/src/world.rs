@@ -168,7 +168,7 @@ impl World {
     pub fn entropy(&self) -> String {
         let number = self.drawn.fetch_add(1, Relaxed);
         let mut random = Random::new(self.seed ^ number.wrapping_mul(0xD6E8_FEB8_6659_FD93));
-        (0..4).map(|_| format!("{:016x}", random.next())).collect()
+        (0..4).map(|_| format!("{:016x}", random.draw())).collect()
     }
 
     /// How many hosts there may be.
@@ -404,7 +404,7 @@ impl World {
         let mut random = Random::new(self.meanwhile_salt());
         if lock(&self.plans).len() < DEPTH_MAX {
             for _ in 0..=random.below(3) {
-                self.inside(random.next());
+                self.inside(random.draw());
             }
         }
         self.time.pass(random.below(40_000) as i64);
@@ -416,7 +416,7 @@ impl World {
         let mut random = Random::new(salt);
         let row = actions::draw(&mut random);
         let calm = random.chance(60);
-        self.act(row, random.next(), calm);
+        self.act(row, random.draw(), calm);
     }
 
     /// Performs an action.

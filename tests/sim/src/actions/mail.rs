@@ -139,7 +139,7 @@ pub fn claim(world: &World, random: &mut Random) {
 pub fn under_claim(random: &mut Random, life: &Value) -> (Value, Option<String>) {
     let claim = &life["claim"];
     let token = claim["token"].as_str().filter(|token| token.starts_with("sha256:"));
-    let wrong = format!("sha256:{:064x}", random.next());
+    let wrong = format!("sha256:{:064x}", random.draw());
     let token = if random.chance(4) { wrong } else { token.map_or(wrong, Into::into) };
     let worker = claim["worker"].as_str().filter(|_| random.chance(92)).map(Into::into);
     (with(named_params(life), json!({ "claimToken": token })), worker)

@@ -57,18 +57,9 @@ impl Oracle {
                 "messages.failDelivery" if named(life) => ask("delivery", "fail"),
                 "adapter.prepareSubmission" if named(life) => ask("submission", "replace"),
                 "adapter.beginSubmission" if of(life) => ask("submission", "begin"),
-                "adapter.recordReceipt" if of(life) => receipt(context, &mut ask),
-                "adapter.reconcileSubmission" if of(life) => match text(&params["reconciliation"], "resolution") {
-                    "confirmed-submitted" => receipt(context, &mut ask),
-                    "confirmed-not-submitted" => ask("submission", "confirm-absent"),
-                    _ => ask("submission", "quarantine"),
-                },
-                "adapter.recordQuery" if of(life) => match text(params, "result") {
-                    "found" => receipt(context, &mut ask),
-                    "absent-final" | "not-submitted" => ask("submission", "confirm-absent"),
-                    "unanswerable" => ask("submission", "quarantine"),
-                    _ => {}
-                },
+                "adapter.recordReceipt" | "adapter.reconcileSubmission" | "adapter.recordQuery" if of(life) => {
+                    about_a_call(context, &mut ask);
+                }
                 "maintenance.expireDue" if life["expires"].as_i64() <= Some(now) => {
                     ask("delivery", "expire");
                     ask("decision", "expire");
@@ -90,6 +81,17 @@ impl Oracle {
         for key in asked {
             *self.seen.pairs.entry(key).or_default() += 1;
         }
+    }
+}
+
+/// What somebody says became of a call.
+fn about_a_call(context: &Context, ask: &mut impl FnMut(&'static str, &'static str)) {
+    let params = &context.params;
+    match (text(&params["reconciliation"], "resolution"), text(params, "result")) {
+        ("confirmed-not-submitted", _) | (_, "absent-final" | "not-submitted") => ask("submission", "confirm-absent"),
+        ("manual-required", _) | (_, "unanswerable") => ask("submission", "quarantine"),
+        (_, "absent-now") => {}
+        _ => receipt(context, ask),
     }
 }
 
