@@ -1,11 +1,7 @@
 //! The components themselves: nothing imported, small, and the name section there so that a trap can be read.
 
+use threadmesh_artifact::{CORE_BYTES_MAX, VERIFIER_BYTES_MAX};
 use wasmtime::{Config, Engine, component::Component};
-
-/// Raw size with the name section and without debug sections. Raised only with a reason.
-const VERIFIER_BYTES_MAX: usize = 260 * 1024;
-/// As above, for the world with everything in it.
-const CORE_BYTES_MAX: usize = 900 * 1024;
 
 fn imports(bytes: &[u8]) -> Vec<String> {
     let engine = Engine::new(&Config::new()).expect("an engine");

@@ -2,6 +2,7 @@
 
 mod behaviours;
 mod cli;
+mod component;
 mod conformance;
 mod contract;
 mod differential;

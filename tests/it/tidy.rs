@@ -45,6 +45,26 @@ fn files_are_short() {
     assert!(long.is_empty(), "over {LINES_MAX} lines: {long:?}");
 }
 
+/// A file that no module names is compiled by nobody, and its tests never run.
+#[test]
+fn every_file_is_a_module() {
+    let sources = sources();
+    let roots = ["main.rs", "lib.rs"];
+    let named = |file: &str| {
+        let (folder, stem) = file.rsplit_once('/').expect("in a folder");
+        let stem = stem.strip_suffix(".rs").expect("Rust");
+        let parents = [format!("{folder}.rs"), format!("{folder}/main.rs"), format!("{folder}/lib.rs")];
+        let word = format!("mod {stem};");
+        sources.iter().any(|(name, text)| parents.contains(name) && text.lines().any(|line| line.ends_with(&word)))
+    };
+    let modules = sources.iter().map(|(name, _)| name.as_str()).filter(|name| {
+        let part = name.contains("/src/") && !name.contains("/src/bin/") || name.starts_with("tests/it/");
+        name.ends_with(".rs") && part && !roots.iter().any(|root| name.ends_with(&format!("/{root}")))
+    });
+    let lost: Vec<&str> = modules.filter(|name| !named(name)).collect();
+    assert!(lost.is_empty(), "no module names them: {lost:?}");
+}
+
 #[test]
 fn nothing_is_left_over() {
     let marks =
