@@ -67,6 +67,9 @@ impl Outside {
         if self.effects.contains_key(key) {
             return Truth::Happened;
         }
+        if self.fenced.contains(key) {
+            return Truth::Never;
+        }
         let open = self.flying.contains(key) || self.coming.iter().any(|(_, work)| work.key == key);
         if open { Truth::Open } else { Truth::Never }
     }
