@@ -34,7 +34,8 @@ pub struct Arguments {
     /// What the message wants
     #[arg(long, value_enum, default_value = "suggest")]
     intent: Intent,
-    /// How it should be delivered; by intent unless given: store-only, active-steer or interrupt-request
+    /// How it should be delivered; by intent unless given: store-only, active-steer or interrupt-request. An agent can
+    /// `read` a suggestion over MCP only if it is a checkpoint-offer
     #[arg(long, value_name = "MODE")]
     mode: Option<String>,
     /// The message type; by intent unless given: observation, suggestion or action-request
