@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use threadmesh_runtime::dispatcher::Note;
+use threadmesh_runtime::host::Counters;
 use threadmesh_server::connection::{Connection, Limits, Output};
 use threadmesh_server::service::Service;
 use threadmesh_server::socket::{self, SocketError, SocketPlace, SocketServer};
@@ -36,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 One frame a line. Over a socket, the first line of a connection is
   {\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"session.authenticate\", \"params\": {\"token\": \"…\"}}
 SIGTERM and SIGINT end it: what runs is finished and answered first. With --json it prints {\"serving\": PATH} when it is
-ready, and with --listen {\"serving\": PATH, \"listening\": URL}. HTTP is described in spec/http.md.")]
+ready, with --listen {\"serving\": PATH, \"listening\": URL}, and {\"ended\": COUNTS} at its end. HTTP is described in spec/http.md.")]
 pub struct Arguments {
     /// The database
     #[arg(long, value_name = "FILE", env = "THREADMESH_DB")]
@@ -121,8 +122,19 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     }
     opened.host().settle(PATIENCE);
     opened.host().close();
+    say_counted(printer, opened.host().counters(), arguments.stdio);
     opened.tidy();
     Ok(Exit::Accepted)
+}
+
+/// Says at the end what was counted. Over standard output only where that is not the protocol's.
+fn say_counted(printer: Printer, counted: Counters, stdio: bool) {
+    let Counters { requests, commits, conflicts, traps, .. } = counted;
+    let ended = json!({"ended": {"requests": requests, "commits": commits, "conflicts": conflicts, "traps": traps}});
+    match stdio {
+        true => printer.remark(&ended.to_string()),
+        false => printer.show(&ended, || vec![ended.to_string()]),
+    }
 }
 
 fn place(arguments: &Arguments) -> Result<SocketPlace, Failure> {
