@@ -3,7 +3,7 @@
 //!
 //! `THREADMESH_DIFFERENTIAL_SECONDS` sets how long random logs are tried; `THREADMESH_DIFFERENTIAL_SEED` the first seed.
 
-mod logs;
+pub mod logs;
 mod reach;
 
 use crate::conformance;

@@ -15,6 +15,7 @@ mod purge;
 mod readme;
 mod retention;
 mod scaling;
+mod surface;
 mod tidy;
 mod uniform;
 mod wording;
