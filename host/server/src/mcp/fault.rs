@@ -51,7 +51,9 @@ impl ToolFault {
             "mailbox-claim-expired" | "mailbox-claim-invalid" | "revision-conflict" => {
                 "Somebody was faster: look at status, then decide again."
             }
-            "transition-illegal" | "state-conflict" => "It is decided already: look at status.",
+            "transition-illegal" | "state-conflict" => {
+                "Its state does not allow this: look at status; to read a message, accept it with ack first."
+            }
             "admission-unsupported" => {
                 "Only a suggestion that may be offered at a checkpoint can be read: ask its sender for one."
             }

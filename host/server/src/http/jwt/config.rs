@@ -133,9 +133,12 @@ impl Config {
     pub fn principal(&self, claims: &Map<String, Value>) -> Option<Principal> {
         let text = |name: &String| claims.get(name).and_then(Value::as_str).map(str::to_owned);
         let tenant = self.tenant.clone();
-        if let Some(task) = &self.task
-            && (claims.contains_key(&task.id) || claims.contains_key(&task.incarnation))
-        {
+        // Whatever names part of a task is meant for a task, and never gets the wider rights of its user.
+        let parts = |task: &'_ TaskClaims| {
+            let named = [Some(&task.id), Some(&task.incarnation), task.worker.as_ref()];
+            named.into_iter().flatten().any(|name| claims.contains_key(name))
+        };
+        if let Some(task) = self.task.as_ref().filter(|task| parts(task)) {
             let worker = match &task.worker {
                 Some(name) if claims.contains_key(name) => Some(text(name)?),
                 _ => None,

@@ -170,6 +170,7 @@ fn claims_that_do_not_hold_let_nobody_in() {
         json!({"sub": "x".repeat(201)}),
         json!({"task": "build-1"}),
         json!({"incarnation": "inc_build_0001"}),
+        json!({"worker": "w1"}),
         json!({"task": "build-1", "incarnation": ["inc_build_0001"]}),
         json!({"task": "build-1", "incarnation": "inc_build_0001", "worker": 1}),
     ] {
