@@ -108,6 +108,10 @@ fn receive(
         return contradict_past(cx, scene, id, receipt, replayed);
     }
     let attempt = current(&mut scene)?.clone();
+    // Asked again, a receipt that contradicted is the same contradiction, and ends no quarantine.
+    if replayed && attempt.unresolved() {
+        return Ok(answer(&scene, &attempt, true, attempt.contested));
+    }
     match attempt.state {
         Submission::ReceiptRecorded => {
             check(Rule::SU7, attempt.has_receipt(receipt))?;

@@ -28,6 +28,7 @@ pub(super) fn stories() -> Vec<Story> {
         revoked_meanwhile(),
         revoked_and_absent(),
         contradiction(),
+        contradiction_asked_again(),
         contradiction_before_begin(),
         contradiction_while_open(),
         contradiction_after_the_end(),
@@ -423,7 +424,8 @@ fn contradiction() -> Story {
     let late = json!({"contradiction": true, "submission": {"state": "manual-reconciliation", "receipt": absent()}, "disposition": received(1, "accepted", "accepted")});
     let params = json!({"submissionId": var("submission"), "expectedRevision": 1, "receipt": receipt("turn-1"), "idempotencyKey": "idem_late-1"});
     story.call("host", "adapter.recordReceipt", params.clone()).rules(&["LC-14"]).ok(late.clone());
-    story.call("host", "adapter.recordReceipt", params).error("reconciliation-authority").rules(&["SU-9"]);
+    story.call("host", "adapter.recordReceipt", params).rules(&["OP-6"]).replayed(late);
+    story.receipt("host", 1, receipt("turn-1")).refused("reconciliation-authority", "SU-9");
     story
         .prepare(number, 1)
         .ok(json!({"replay": true, "submission": {"state": "manual-reconciliation"}}))
@@ -432,6 +434,26 @@ fn contradiction() -> Story {
     story
         .reconcile("ops", 1, submitted("turn-1"))
         .ok(json!({"disposition": {"revision": 2, "delivery": "adapter-submitted"}}));
+    story
+}
+
+/// The operator's own late receipt quarantines the attempt; asking again with the same key does not end that.
+fn contradiction_asked_again() -> Story {
+    let mut story = Story::adapted("a contradiction that is asked for again", "peer");
+    story.begun("suggest", 0);
+    story.query("absent-final").at(SETTLED).ok(state("confirmed-not-submitted"));
+    let params = json!({
+        "submissionId": var("submission"), "expectedRevision": 1, "receipt": receipt("turn-1"),
+        "idempotencyKey": "idem_late-2",
+    });
+    let late = json!({"contradiction": true, "submission": {"state": "manual-reconciliation"}});
+    story.call("ops", "adapter.recordReceipt", params.clone()).rules(&["LC-14"]).ok(late.clone());
+    story.call("ops", "adapter.recordReceipt", params.clone()).rules(&["OP-6"]).replayed(late).effects(json!([]));
+    story
+        .call("ops", "adapter.getSubmission", json!({"submissionId": var("submission")}))
+        .ok(state("manual-reconciliation"));
+    story.receipt("ops", 1, receipt("turn-1")).ok(json!({"disposition": {"delivery": "adapter-submitted"}}));
+    story.call("ops", "adapter.recordReceipt", params).replayed(json!({"submission": {"state": "receipt-recorded"}}));
     story
 }
 
