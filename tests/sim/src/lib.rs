@@ -1,4 +1,4 @@
-//! Deterministic simulation of ThreadMesh.
+//! Deterministic simulation and model checking of ThreadMesh.
 //!
 //! A *life* is a list of [`life::Action`]s, drawn from a seed. Several hosts (the real loop and the real dispatcher of
 //! `threadmesh-runtime`) share a store and an outside world; one thread decides who moves next, and a clock that only the
@@ -16,6 +16,7 @@ pub mod coverage;
 pub mod life;
 pub mod machines;
 pub mod minimise;
+pub mod model;
 pub mod node;
 pub mod oracle;
 pub mod outside;

@@ -7,9 +7,11 @@
 //! threadmesh-sim --seed 7 --minimise        make a failing one shorter, and print it as a scenario
 //! threadmesh-sim --seeds 1..99 --without PO-3  with one rule switched off: what is seen of it?
 //! ```
+//! threadmesh-sim --model 1x2                look through every order of everything: 1 message, 2 workers and hosts
 //!
 //! Exits with 1 where something was seen that must never be.
 
+use stateright::{Checker, Expectation, Model, report::WriteReporter};
 use std::{process::ExitCode, sync::Arc, time::Instant};
 use threadmesh_native::NativeCore;
 use threadmesh_protocol::{Rule, generated::rules::ALL, rules};
@@ -18,7 +20,9 @@ use threadmesh_sim::{
     coverage::Coverage,
     life::{Keep, Life},
     machines::Machines,
-    minimise, scenario,
+    minimise,
+    model::World,
+    scenario,
 };
 
 /// What the command line asks for.
@@ -30,16 +34,20 @@ struct Wanted {
     minimise: bool,
     component: bool,
     without: Option<Rule>,
+    model: Option<(usize, usize)>,
 }
 
 fn main() -> ExitCode {
     let Some(wanted) = wanted(std::env::args().skip(1)) else {
         eprintln!(
-            "usage: threadmesh-sim (--seeds A..B | --seed N) [--trace] [--minimise] [--component] [--without RULE]"
+            "usage: threadmesh-sim (--seeds A..B | --seed N | --model MESSAGESxPAIRS) [--trace] [--minimise] [--component] [--without RULE]"
         );
         return ExitCode::from(2);
     };
     rules::disable(wanted.without);
+    if let Some((messages, pairs)) = wanted.model {
+        return look_through(messages, pairs);
+    }
     let core: Arc<dyn Core> = if wanted.component {
         match WasmCore::new() {
             Ok(core) => Arc::new(core),
@@ -89,6 +97,12 @@ fn wanted(args: impl Iterator<Item = String>) -> Option<Wanted> {
             "--trace" => wanted.trace = true,
             "--minimise" => wanted.minimise = true,
             "--component" => wanted.component = true,
+            "--model" => {
+                let text = args.next()?;
+                let (messages, pairs) = text.split_once('x')?;
+                wanted.model =
+                    Some((messages.parse().ok()?, pairs.parse().ok().filter(|pairs| (1..=2).contains(pairs))?));
+            }
             "--without" => {
                 let id = args.next()?;
                 wanted.without = Some(*ALL.iter().find(|rule| rule.id() == id && rule.toggles())?);
@@ -96,7 +110,23 @@ fn wanted(args: impl Iterator<Item = String>) -> Option<Wanted> {
             _ => return None,
         }
     }
-    (wanted.last >= wanted.first && wanted.last > 0).then_some(wanted)
+    let some = wanted.model.is_some() || (wanted.last >= wanted.first && wanted.last > 0);
+    some.then_some(wanted)
+}
+
+/// Looks through every situation of a small world.
+fn look_through(messages: usize, pairs: usize) -> ExitCode {
+    let world = World { messages, pairs, tries: 2, no_exit: false };
+    let checker =
+        world.checker().threads(1).spawn_bfs().join_and_report(&mut WriteReporter::new(&mut std::io::stdout()));
+    println!("{} different states", checker.unique_state_count());
+    let wrong: Vec<_> = checker
+        .discoveries()
+        .into_iter()
+        .filter(|(name, _)| checker.model().property(name).expectation == Expectation::Always)
+        .collect();
+    wrong.iter().for_each(|(name, path)| println!("not so: {name}: {path:?}"));
+    ExitCode::from(u8::from(!wrong.is_empty()))
 }
 
 fn report(coverage: &Coverage, seconds: f64) {
