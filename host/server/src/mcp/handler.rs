@@ -92,7 +92,10 @@ impl Handler {
             let place = if place.is_empty() { "the arguments" } else { place.as_str() };
             ToolFault::new("arguments-invalid", format!("{place}: {what}"))
         })?;
-        let (backend, _place) = self.enter(tool, context).await?;
+        let (backend, _place) = tokio::select! {
+            entered = self.enter(tool, context) => entered?,
+            () = context.ct.cancelled() => return Err(cancelled()),
+        };
         let call = Arc::new(ToolCall {
             session: Arc::clone(&self.session),
             backend,
@@ -111,10 +114,14 @@ impl Handler {
             done = work => done,
             () = context.ct.cancelled() => {
                 call.cancel.cancel();
-                Err(ToolFault { retryable: true, ..ToolFault::new("wait-cancelled", "the call was cancelled") })
+                Err(cancelled())
             }
         }
     }
+}
+
+fn cancelled() -> ToolFault {
+    ToolFault { retryable: true, ..ToolFault::new("wait-cancelled", "the call was cancelled") }
 }
 
 /// The id of the request, told apart by its type: 1 and "1" are two.
