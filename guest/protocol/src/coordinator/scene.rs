@@ -57,6 +57,13 @@ pub(crate) enum Role {
     Host,
 }
 
+impl Role {
+    /// Whether the caller has it by its kind, and not by a part in the message.
+    fn of_office(self) -> bool {
+        matches!(self, Self::Policy | Self::Operator | Self::Host)
+    }
+}
+
 impl Context<'_> {
     /// The queries that bring a message and both ends in one round, where the caller is one of them.
     pub fn scene_queries(&self, message: &str, sender: &str) -> Vec<Query> {
@@ -75,15 +82,21 @@ impl Context<'_> {
         queries
     }
 
-    /// The message with its parties, and what the caller is to it. Without any part in it, nothing is visible.
+    /// The message with its parties, and what the caller is to it. Without any part in it, nothing is visible. Owners may
+    /// use the same ids: whoever sees the messages of all of them, and belongs to neither end, means none where several
+    /// have them, as with tasks ([`own_task`](Self::own_task)).
     pub fn scene(&mut self, message: &str, sender: &str) -> Flow<(Scene, Role)> {
         let queries = self.scene_queries(message, sender);
         self.fetch(&queries.iter().collect::<Vec<_>>())?;
         let mut found = None;
         for row in self.crowd(&Life::find(self.tenant(), message, sender))? {
             let life = Life::read(row)?;
-            if let Some(role) = self.role(&life.record) {
-                found = Some((life, role));
+            let Some(role) = self.role(&life.record) else { continue };
+            if found.is_some() {
+                return Err(not_visible());
+            }
+            found = Some((life, role));
+            if !role.of_office() {
                 break;
             }
         }
@@ -187,8 +200,13 @@ impl Scene {
 
     /// The policy judges the message as it stands now.
     pub fn authorise(&self, cx: &mut Context<'_>) -> Flow<()> {
-        let life = &self.life.record;
         cx.disclose = true;
+        self.gate(cx.now).judge()
+    }
+
+    /// What the policy judges the message by.
+    pub fn gate(&self, now: i64) -> Gate<'_> {
+        let life = &self.life.record;
         Gate {
             sender: self.sender.as_ref().map(|row| &row.record),
             receiver: self.receiver.as_ref().map(|row| &row.record),
@@ -197,9 +215,8 @@ impl Scene {
             intent: &life.intent,
             mode: &life.mode,
             freshness: life.freshness.as_deref(),
-            now: cx.now,
+            now,
         }
-        .judge()
     }
 
     /// The message is not past its expiry.

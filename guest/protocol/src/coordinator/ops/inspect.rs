@@ -8,7 +8,6 @@ use crate::coordinator::audit;
 use crate::coordinator::context::{Context, Flow, damaged};
 use crate::coordinator::fields::Fields;
 use crate::coordinator::keys;
-use crate::coordinator::policy::Gate;
 use crate::coordinator::records::evidence::{INTERRUPTION, OUTCOME};
 use crate::coordinator::records::{self, Row, life::Life, message, message::Message, parse, task::Task};
 use crate::coordinator::scene::{Role, Scene, not_visible};
@@ -61,16 +60,6 @@ fn everything(cx: &mut Context<'_>, life: &str) {
 /// Why content and evidence are not shown, if they are not. The order is part of the contract.
 fn hidden(cx: &Context<'_>, scene: &Scene, role: Role) -> Option<&'static str> {
     let life = &scene.life.record;
-    let gate = Gate {
-        sender: scene.sender.as_ref().map(|row| &row.record),
-        receiver: scene.receiver.as_ref().map(|row| &row.record),
-        grant: scene.grant.as_ref(),
-        owner: life.binding.grant.is_empty(),
-        intent: &life.intent,
-        mode: &life.mode,
-        freshness: life.freshness.as_deref(),
-        now: cx.now,
-    };
     if life.purged.is_some() {
         return Some("purged");
     }
@@ -80,7 +69,7 @@ fn hidden(cx: &Context<'_>, scene: &Scene, role: Role) -> Option<&'static str> {
     if matches!(role, Role::Policy | Role::Operator) {
         return Some("metadata-only-policy-view");
     }
-    gate.judge().is_err().then_some("authorization-no-longer-current")
+    scene.gate(cx.now).judge().is_err().then_some("authorization-no-longer-current")
 }
 
 fn provenance(w: &mut Writer, scene: &Scene, stored: &Message, envelope: Value<'_>) -> Flow<()> {

@@ -13,6 +13,7 @@ pub(super) fn stories() -> Vec<Story> {
         registration(),
         control_plane(),
         names(),
+        same_messages(),
         one_live(),
         references(),
         who_changes(),
@@ -108,6 +109,33 @@ fn names() -> Story {
     // The operator's reference is ambiguous: it names three tasks.
     story.call("ops", "tasks.get", json!({"task": writer()})).error("not-visible");
     story.call("guard", "tasks.get", json!({"task": writer()})).ok(json!({"revision": 0}));
+    story
+}
+
+/// Somebody who uses the ids of others for tasks and messages of her own is not taken for them: whoever sees the messages
+/// of all owners means neither, and the ends and their owners mean their own.
+fn same_messages() -> Story {
+    let mut story = Story::granted("the messages of two owners under the same ids", "peer");
+    let number = story.sent("suggest", 0);
+    let offices = ["ops", "guard"];
+    let looks = ["messages.getDisposition", "audit.list", "inspector.snapshot"];
+    for caller in offices {
+        story.call(caller, looks[0], message(number)).ok(received(0, "pending", ""));
+    }
+    story.register("carol", task_input("writer", WRITER));
+    story.register("carol", task_input("builder", BUILDER));
+    let sender = with(with(envelope(number, "suggest", 0), "/sender/actorType", "user"), "/sender/actorId", "carol");
+    story.call("carol", "messages.send", json!({"envelope": sender})).ok(json!({"replay": false}));
+    for caller in offices {
+        for look in looks {
+            story.call(caller, look, message(number)).error("not-visible");
+        }
+    }
+    story.respond(number, 0, "accepted").ok(received(1, "accepted", "accepted"));
+    for caller in ["alice", "bob", "writer", "builder"] {
+        story.call(caller, looks[0], message(number)).ok(received(1, "accepted", "accepted"));
+    }
+    story.call("carol", looks[0], message(number)).ok(received(0, "pending", ""));
     story
 }
 
