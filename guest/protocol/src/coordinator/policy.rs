@@ -6,9 +6,10 @@
 use super::context::Flow;
 use super::fields::Fields;
 use super::records::{Row, grant::Grant, task::Task};
+use crate::generated::limits;
 use crate::generated::machines::Reason;
 use crate::json;
-use crate::rules::check;
+use crate::rules::{check, check_at};
 use crate::{Error, Rule};
 use alloc::string::String;
 
@@ -111,4 +112,9 @@ pub(crate) fn staleness(freshness: &str, task: &Task) -> Result<Option<Reason>, 
         Fit { objective: false, .. } | Fit { checkpoint: false, .. } => Some(Reason::StaleObjective),
         _ => None,
     })
+}
+
+/// Refuses a time further ahead of the host's clock than the allowed skew; `at` says where the time stands.
+pub(crate) fn not_ahead(rule: Rule, time: i64, now: i64, at: impl FnOnce() -> String) -> Result<(), Error> {
+    check_at(rule, time <= now.saturating_add(limits::FUTURE_SKEW_MS_MAX), at)
 }

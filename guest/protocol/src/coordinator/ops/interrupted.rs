@@ -3,10 +3,10 @@
 
 use super::facts::source;
 use super::mailbox::disposition;
-use super::outcome::not_ahead;
 use crate::coordinator::audit::detail;
 use crate::coordinator::context::{Context, Flow, damaged};
 use crate::coordinator::fields::Fields;
+use crate::coordinator::policy::not_ahead;
 use crate::coordinator::records::evidence::{Evidence, INTERRUPTION};
 use crate::coordinator::records::{Row, life::Interruption, parse};
 use crate::coordinator::scene::{Role, Scene};
@@ -73,7 +73,7 @@ fn about(scene: &Scene, document: &Document<'_>, now: i64) -> Flow<()> {
 
 fn not_later(part: Part<'_>, path: &str, now: i64) -> Result<(), Error> {
     let at = || [part.value().pointer().as_str(), path].concat();
-    not_ahead(Rule::IN3, part.text(path), now, at)
+    not_ahead(Rule::IN3, part.time(path).unwrap_or(i64::MAX), now, at)
 }
 
 /// Every target of a result: the model's turn, tool calls, subprocesses.

@@ -14,7 +14,7 @@ use crate::documents::{Document, Kind};
 use crate::generated::machines::{Delivery, OutcomeEvent};
 use crate::json::{Value, Writer};
 use crate::rules::{check, check_at};
-use crate::{Code, Error, Rule, attestation, time};
+use crate::{Code, Rule, attestation};
 use alloc::{string::String, vec::Vec};
 
 /// `messages.recordOutcome`.
@@ -135,10 +135,4 @@ fn keep(
     scene.record(cx, "outcome-observed", told)?;
     let scene = scene.save(cx, false)?;
     Ok(disposition(&scene.life))
-}
-
-/// Refuses times further ahead of the host's clock than the allowed skew; `at` says where the time stands.
-pub(crate) fn not_ahead(rule: Rule, text: &str, now: i64, at: impl FnOnce() -> String) -> Result<(), Error> {
-    let latest = now.saturating_add(crate::generated::limits::FUTURE_SKEW_MS_MAX);
-    check_at(rule, time::parse(text).is_ok_and(|time| time <= latest), at)
 }

@@ -5,22 +5,23 @@
 //! are the same. Only what the target's side does with a proposal shows that there is one.
 
 use super::reads;
+use super::send::charge;
 use crate::coordinator::PrincipalKind;
 use crate::coordinator::audit::{Event, detail};
 use crate::coordinator::context::{Context, Flow, damaged};
 use crate::coordinator::fields::Fields;
 use crate::coordinator::keys;
+use crate::coordinator::policy::not_ahead;
 use crate::coordinator::records::{
     Party, Row,
     boxes::Box,
-    budget::{self, Budget},
+    budget::Budget,
     grant::Grant,
     proposal::{self, Proposal},
     task::{self, Task},
 };
 use crate::coordinator::scene::not_visible;
 use crate::coordinator::streams::Streams;
-use crate::digest::{hex, sha256};
 use crate::documents::{Document, Kind};
 use crate::generated::limits;
 use crate::generated::machines::{self, ProposalEvent};
@@ -89,8 +90,7 @@ fn prefetch(cx: &mut Context<'_>, own: &Party, target: (&str, &str), proposal_id
 fn times(proposal: Value<'_>, now: i64) -> Flow<i64> {
     let (created, expires) = (time::parse(proposal.text("createdAt")?)?, time::parse(proposal.text("expiresAt")?)?);
     check(Rule::PP3, now < expires)?;
-    let latest = now.saturating_add(limits::FUTURE_SKEW_MS_MAX);
-    check_at(Rule::PP4, created <= latest, || "/proposal/createdAt".into())?;
+    not_ahead(Rule::PP4, created, now, || "/proposal/createdAt".into())?;
     let lives = expires.saturating_sub(created.min(now));
     check_at(Rule::PP5, lives <= limits::PROPOSAL_LIFETIME_MS_MAX, || "/proposal/expiresAt".into())?;
     Ok(expires)
@@ -122,18 +122,7 @@ fn spend(cx: &mut Context<'_>, source: &Party, target: (&str, &str)) -> Flow<()>
     check(Rule::PP6, count(open) < limits::PROPOSALS_OPEN_MAX)?;
     let aimed = cx.rows(&Proposal::find_aimed(cx.tenant(), target, cx.now))?.len();
     check(Rule::PP7, count(aimed) < limits::PROPOSALS_TARGET_MAX)?;
-    let scope = cx.scope();
-    let stored = cx.one(&Budget::find(&scope))?;
-    let mut row = Budget::read(scope, stored)?;
-    let named = keys::key(&[cx.tenant(), target.1, target.0]);
-    let short: String = hex(&sha256(named.as_bytes())).chars().take(16).collect();
-    row.record.count(cx.now, false, true, &short);
-    let budget = &row.record;
-    check(Rule::BU2, budget.sends <= limits::SENDER_RATE_MAX)?;
-    check(Rule::BU7, budget.roots <= limits::ROOT_RATE_MAX)?;
-    check(Rule::BU4, count(budget.receivers.len()) <= limits::FAN_OUT_MAX)?;
-    cx.write(budget::COLLECTION, &row.id, row.revision, row.record.text(), Vec::new());
-    Ok(())
+    charge(cx, false, true, &keys::key(&[cx.tenant(), target.1, target.0]))
 }
 
 fn made(

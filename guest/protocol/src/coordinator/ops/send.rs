@@ -322,20 +322,26 @@ fn causality(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: &Party) -> F
 /// Counts the message against the caller's and the receiver's budgets, before anything is stored.
 fn spend(cx: &mut Context<'_>, envelope: &Envelope<'_>, receiver: &Party, mailbox: &mut Box) -> Flow<()> {
     check(Rule::BU1, mailbox.open < limits::MAILBOX_OPEN_MAX)?;
+    let urgent = policy::urgent(envelope.intent);
+    charge(cx, urgent, envelope.parent.is_none(), &receiver.key(cx.tenant()))?;
+    if urgent {
+        check(Rule::BU5, mailbox.interrupt(cx.now) <= limits::INTERRUPTIONS_MAX)?;
+    }
+    Ok(())
+}
+
+/// Counts something that goes out against the caller's budgets: `root` where it answers nothing, `receiver` whom it is for.
+pub(super) fn charge(cx: &mut Context<'_>, urgent: bool, root: bool, receiver: &str) -> Flow<()> {
     let scope = cx.scope();
     let stored = cx.one(&Budget::find(&scope))?;
     let mut row = Budget::read(scope, stored)?;
-    let urgent = policy::urgent(envelope.intent);
-    let short: String = hex(&sha256(receiver.key(cx.tenant()).as_bytes())).chars().take(16).collect();
-    row.record.count(cx.now, urgent, envelope.parent.is_none(), &short);
+    let short: String = hex(&sha256(receiver.as_bytes())).chars().take(16).collect();
+    row.record.count(cx.now, urgent, root, &short);
     let budget = &row.record;
     check(Rule::BU2, budget.sends <= limits::SENDER_RATE_MAX)?;
     check(Rule::BU7, budget.roots <= limits::ROOT_RATE_MAX)?;
     check(Rule::BU3, budget.urgent <= limits::URGENT_RATE_MAX)?;
     check(Rule::BU4, i64::try_from(budget.receivers.len()).unwrap_or(i64::MAX) <= limits::FAN_OUT_MAX)?;
-    if urgent {
-        check(Rule::BU5, mailbox.interrupt(cx.now) <= limits::INTERRUPTIONS_MAX)?;
-    }
     cx.write(budget::COLLECTION, &row.id, row.revision, row.record.text(), Vec::new());
     Ok(())
 }

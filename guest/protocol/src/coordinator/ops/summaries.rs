@@ -8,6 +8,7 @@ use crate::coordinator::PrincipalKind;
 use crate::coordinator::audit::{Event, detail};
 use crate::coordinator::context::{Context, Flow, damaged};
 use crate::coordinator::fields::Fields;
+use crate::coordinator::policy::not_ahead;
 use crate::coordinator::records::{
     Party, Row,
     boxes::{self, Box},
@@ -19,7 +20,6 @@ use crate::coordinator::scene::not_visible;
 use crate::coordinator::streams::Streams;
 use crate::coordinator::{Query, Stored};
 use crate::documents::{Document, Kind};
-use crate::generated::limits;
 use crate::json::Value;
 use crate::rules::{check, check_at};
 use crate::{Rule, time};
@@ -118,8 +118,7 @@ fn place(cx: &mut Context<'_>, own: &Party, grant: &Grant, summary: Value<'_>) -
 /// Rule SM-6.
 fn updated(summary: Value<'_>, now: i64) -> Flow<()> {
     let updated = time::parse(summary.text("updatedAt")?)?;
-    let latest = now.saturating_add(limits::FUTURE_SKEW_MS_MAX);
-    Ok(check_at(Rule::SM6, updated <= latest, || "/summary/updatedAt".into())?)
+    Ok(not_ahead(Rule::SM6, updated, now, || "/summary/updatedAt".into())?)
 }
 
 /// Rules SM-4 and SM-5; the new version.
