@@ -9,9 +9,9 @@ use threadmesh_adapters::carrier::CarrierCommand;
 use threadmesh_adapters::profiles::{self, Surroundings};
 use threadmesh_runtime::adapter::Profile;
 use threadmesh_runtime::dispatcher::{CallEffect, Caller, Config, Dispatcher, Note, Refusal};
-use threadmesh_runtime::host::{Clock, Host, Performer, ReplayFiles};
+use threadmesh_runtime::host::{Clock, Host, Performer, ReplayFiles, itself};
 use threadmesh_runtime::store::Store;
-use threadmesh_runtime::wit::{Effect, Principal, PrincipalKind, Status};
+use threadmesh_runtime::wit::{Effect, Status};
 use threadmesh_runtime::{Core, WasmCore};
 use threadmesh_server::hosted::{self, Hosted, Perform};
 use threadmesh_store_sqlite::{OpenError, Options, SqliteStore};
@@ -197,16 +197,7 @@ struct AsHost {
 
 impl Caller for AsHost {
     fn call(&self, tenant: &str, method: &str, params: &str) -> Result<String, Refusal> {
-        let principal = Principal {
-            tenant: tenant.to_owned(),
-            kind: PrincipalKind::Host,
-            id: "host".to_owned(),
-            incarnation: None,
-            owner: None,
-            worker: None,
-            authentication: "authn_host-itself".to_owned(),
-        };
-        let reply = self.host.call(Some(&principal), method, params);
+        let reply = self.host.call(Some(&itself(tenant)), method, params);
         let reply = reply.map_err(|error| refusal(&hosted::refusal(&error)))?;
         match reply.status {
             Status::Refused => Err(refusal(&reply.body)),

@@ -25,7 +25,7 @@ mod wait;
 
 pub use builder::Builder;
 pub use clock::{Clock, ClockError, SystemClock};
-pub use effects::Performer;
+pub use effects::{Performer, itself};
 pub use error::HostError;
 pub use frames::error_response;
 pub use replay::ReplayFiles;

@@ -1,6 +1,7 @@
 //! Refusals, counted by caller, code and minute, and recorded through the core in pages: a flood of them costs neither a
 //! commit for each nor memory without bound. Which of them are denials, and where they are recorded, the core says.
 
+use super::effects::itself;
 use super::{Host, HostError, Inner, Job, wait::lock};
 use crate::codes;
 use crate::wit::{ErrorCode, Principal, PrincipalKind, Request};
@@ -156,18 +157,9 @@ impl Inner {
         let name = self.entropy.draw()?;
         let params =
             json!({"denials": denials, "idempotencyKey": format!("idem_denials-{}", name.get(..32).unwrap_or(&name))});
-        let principal = Principal {
-            tenant,
-            kind: PrincipalKind::Host,
-            id: self.instance.clone(),
-            incarnation: None,
-            owner: None,
-            worker: None,
-            authentication: "authn_host-itself".into(),
-        };
         Ok(Request {
             operation: OPERATION.into(),
-            principal: Some(principal),
+            principal: Some(itself(&tenant)),
             params: params.to_string(),
             instance: self.instance.clone(),
             cursor: None,

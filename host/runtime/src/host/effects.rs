@@ -96,7 +96,7 @@ impl Host {
 }
 
 /// The host as a caller, which no transport can be.
-fn itself(tenant: &str) -> Principal {
+pub fn itself(tenant: &str) -> Principal {
     Principal {
         tenant: tenant.to_owned(),
         kind: PrincipalKind::Host,
