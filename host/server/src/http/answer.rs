@@ -116,6 +116,11 @@ pub fn group(response: &str) -> Option<&'static str> {
 
 /// Whose fault an `error` member is.
 pub fn error_group(error: &str) -> Option<&'static str> {
+    service::group(&error_code(error)?)
+}
+
+/// The code in an `error` member.
+pub fn error_code(error: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Error {
         data: Data,
@@ -124,7 +129,7 @@ pub fn error_group(error: &str) -> Option<&'static str> {
     struct Data {
         code: String,
     }
-    service::group(&serde_json::from_str::<Error>(error).ok()?.data.code)
+    Some(serde_json::from_str::<Error>(error).ok()?.data.code)
 }
 
 /// The answer where the core refuses what is no JSON-RPC frame: its `error` member.

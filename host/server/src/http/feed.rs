@@ -5,10 +5,10 @@
 //! out only while the credential holds and for a short time, and is read anew after it. Cursors are dense: where one is
 //! missing, or the caller's is ahead of the stream, that is said ([`Item::Gap`]).
 
-use super::App;
 use super::gate::Caller;
 use super::pool::Place;
 use super::rpc::Ending;
+use super::{App, answer};
 use crate::service::{Answer, error};
 use serde::{Deserialize, Serialize};
 use serde_json::{json, value::RawValue};
@@ -141,7 +141,10 @@ impl Feed {
             self.running = None;
             match read.unwrap_or_else(|_| Err(lost())) {
                 Ok(page) => (self.page, self.read_at) = (page, Instant::now()),
-                Err(error) => return self.end(&code(&error)),
+                Err(error) => {
+                    let code = answer::error_code(&error);
+                    return self.end(code.as_deref().unwrap_or("core-trap"));
+                }
             }
         }
     }
@@ -225,19 +228,6 @@ fn events(answer: &str) -> Option<VecDeque<(u64, String)>> {
     let number = |text: &str| serde_json::from_str::<Numbered>(text).ok().map(|event| event.cursor);
     // Line ends between the tokens of JSON mean no more than a space.
     page.events.iter().map(|event| Some((number(event.get())?, event.get().replace(['\n', '\r'], " ")))).collect()
-}
-
-/// The code of an `error` member.
-fn code(error: &str) -> String {
-    #[derive(Deserialize)]
-    struct Error {
-        data: Data,
-    }
-    #[derive(Deserialize)]
-    struct Data {
-        code: String,
-    }
-    serde_json::from_str::<Error>(error).map_or_else(|_| "core-trap".to_owned(), |error| error.data.code)
 }
 
 fn lost() -> String {

@@ -1,7 +1,7 @@
 //! `POST /rpc`: one JSON-RPC frame, one answer.
 
 use super::gate::Caller;
-use super::pool::Kind;
+use super::pool::{Kind, Place};
 use super::{App, answer, body};
 use crate::service::{self, Answer, Frame, respond};
 use axum::body::Body;
@@ -67,20 +67,30 @@ async fn wait(app: &Arc<App>, caller: Caller, frame: Frame) -> Response<Body> {
         Err(full) => return answer::full(full),
     };
     let batch = frame.batch;
+    let done = run_waiting(app, caller, place, frame).await;
+    done.map_or_else(|_| answer::lost(), |text| answer::frame(text, batch))
+}
+
+/// Runs a frame that may wait, in its place. Error: the thread that ran it was lost.
+pub async fn run_waiting(
+    app: &Arc<App>,
+    caller: Caller,
+    place: Place,
+    frame: Frame,
+) -> Result<Option<String>, tokio::task::JoinError> {
     let ending = Ending::default();
     let (shared, cancel) = (Arc::clone(app), ending.0.clone());
     let mut running = tokio::task::spawn_blocking(move || {
         let _place = place;
         service::run_until(shared.service.as_ref(), caller.entry(), frame, &cancel)
     });
-    let done = tokio::select! {
+    tokio::select! {
         done = &mut running => done,
         () = app.closed() => {
             ending.0.cancel();
             running.await
         }
-    };
-    done.map_or_else(|_| answer::lost(), |text| answer::frame(text, batch))
+    }
 }
 
 /// Ends a wait when nobody asks for its answer any more.

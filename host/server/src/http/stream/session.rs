@@ -7,7 +7,7 @@ use super::super::App;
 use super::super::feed::{Feed, Item, TaskRef};
 use super::super::gate::Caller;
 use super::super::pool::{Full, Kind};
-use super::super::rpc::Ending;
+use super::super::rpc::run_waiting;
 use crate::service::{self, Answer, Call, Frame, error, refuse, respond};
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
 use futures_util::{SinkExt, StreamExt, stream::SplitSink};
@@ -178,19 +178,7 @@ impl Session {
         };
         let (app, caller, out) = (Arc::clone(&self.app), self.caller.clone(), self.out.clone());
         self.beside.spawn(async move {
-            let ending = Ending::default();
-            let (shared, cancel) = (Arc::clone(&app), ending.0.clone());
-            let mut running = tokio::task::spawn_blocking(move || {
-                let _place = place;
-                service::run_until(shared.service.as_ref(), caller.entry(), frame, &cancel)
-            });
-            let done = tokio::select! {
-                done = &mut running => done,
-                () = app.closed() => {
-                    ending.0.cancel();
-                    running.await
-                }
-            };
+            let done = run_waiting(&app, caller, place, frame).await;
             if let Some(text) = done.unwrap_or_else(|_| Some(respond("null", &Answer::Error(lost())))) {
                 let _ = out.send(Message::text(text)).await;
             }
