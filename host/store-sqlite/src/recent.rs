@@ -14,11 +14,11 @@ use crate::delta::Delta;
 use crate::journal::{self, Place};
 use crate::view::View;
 
-/// How many answers of the tables are remembered.
-const REMEMBERED: usize = 4_096;
+/// How many bytes the texts of remembered answers may have together.
+const REMEMBERED: usize = 2 << 20;
 /// How many rows a remembered answer may have.
 const ROWS: usize = 2;
-/// And how many bytes their texts may have together.
+/// And how many bytes their texts may have.
 const BYTES: usize = 8_192;
 
 /// See the module.
@@ -138,7 +138,7 @@ pub(crate) struct Memory(Mutex<Remembered>);
 
 #[derive(Debug, Default)]
 struct Remembered {
-    count: usize,
+    bytes: usize,
     /// By the number of the index and the first key.
     answers: HashMap<i64, HashMap<String, Vec<Remember>>>,
 }
@@ -162,12 +162,14 @@ impl Memory {
 
     /// Remembers an answer that is small, unless there are enough.
     pub fn keep(&self, name: i64, query: &Query, limit: u32, rows: &[Row]) {
-        let small = (1..=ROWS).contains(&rows.len()) && rows.iter().map(|row| row.body.len()).sum::<usize>() <= BYTES;
+        // Also what is around the texts: keys, ids and the tables that hold them.
+        let bytes = rows.iter().map(|row| row.body.len() + row.id.len() + row.key.len() + 256).sum::<usize>();
+        let small = (1..=ROWS).contains(&rows.len()) && bytes <= BYTES;
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !small || known.count >= REMEMBERED {
+        if !small || known.bytes + bytes > REMEMBERED {
             return;
         }
-        known.count += 1;
+        known.bytes += bytes;
         let one = Remember { end: query.end.clone(), reverse: query.reverse, limit, rows: rows.to_vec() };
         known.answers.entry(name).or_default().entry(query.start.clone()).or_default().push(one);
     }
