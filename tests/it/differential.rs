@@ -7,7 +7,8 @@ pub mod logs;
 mod reach;
 
 use crate::conformance;
-use logs::{Log, READS, Random};
+use crate::embedded::read_only;
+use logs::{Log, Random};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -72,7 +73,7 @@ impl Seen {
         let ended = first["problem"]["code"].as_str().unwrap_or(status);
         self.ended.insert((call.method.to_owned(), ended.to_owned()));
         let changes = ["writes", "audit", "effects"].iter().any(|part| first[part] != json!([]));
-        if changes && (status != "accepted" || READS.contains(&call.method)) {
+        if changes && (status != "accepted" || read_only(&call.method)) {
             return Err(format!("{status}, and yet it changes something: {first:#}"));
         }
         if ended == "not-visible" {

@@ -1,23 +1,19 @@
 //! A host in this process, with tasks of a few owners.
 
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use threadmesh_native::NativeCore;
-use threadmesh_runtime::Host;
 use threadmesh_runtime::host::Clock;
 use threadmesh_runtime::store::Store;
-use threadmesh_runtime::wit::{Principal, PrincipalKind, Status};
+use threadmesh_runtime::wit::{Operation, Principal, PrincipalKind, Status};
+use threadmesh_runtime::{Core, Host, Session};
 
-/// Operations without an idempotency key.
-const READS: &[&str] = &[
-    "adapter.getSubmission",
-    "audit.list",
-    "inspector.snapshot",
-    "mailbox.listPending",
-    "messages.getDisposition",
-    "tasks.get",
-    "tasks.wait",
-];
+/// Whether an operation never writes, and so takes no idempotency key.
+pub fn read_only(method: &str) -> bool {
+    static READS: LazyLock<Vec<Operation>> =
+        LazyLock::new(|| NativeCore.session().and_then(|mut session| session.operations()).expect("the operations"));
+    READS.iter().any(|operation| operation.name == method && operation.read_only)
+}
 
 /// 2026-05-04T08:00:00Z, always.
 struct Still;
@@ -94,7 +90,7 @@ impl Mesh {
     /// The value of a call that must not be refused. A keyed operation without a key gets one of its own.
     pub fn call(&mut self, who: &Principal, method: &str, mut params: Value) -> Value {
         self.calls += 1;
-        if !READS.contains(&method) && params.get("idempotencyKey").is_none() {
+        if !read_only(method) && params.get("idempotencyKey").is_none() {
             params["idempotencyKey"] = format!("idem_call-{:06}", self.calls).into();
         }
         let reply = self.host.call(Some(who), method, &params.to_string()).expect("an answer");

@@ -1,14 +1,10 @@
 //! The interfaces of both worlds.
 
 use crate::Component;
-use crate::codes::code;
 use crate::exports::threadmesh::core::{attestation, canonical_json, types};
+use crate::verdicts::{error, verdict};
 use alloc::{string::String, vec::Vec};
 use threadmesh_protocol as protocol;
-
-pub(crate) fn error(error: protocol::Error) -> types::Error {
-    types::Error { code: code(error.code), pointer: error.pointer, detail: error.detail }
-}
 
 impl canonical_json::Guest for Component {
     fn canonicalize(text: String) -> Result<String, types::Error> {
@@ -21,19 +17,6 @@ impl canonical_json::Guest for Component {
 
     fn parse_time(text: String) -> Result<f64, types::Error> {
         protocol::time::parse(&text).map(|ms| ms as f64).map_err(error)
-    }
-}
-
-fn verdict(verdict: protocol::attestation::Verdict) -> attestation::Verdict {
-    attestation::Verdict {
-        attestation_id: verdict.attestation_id,
-        key_id: verdict.key_id,
-        algorithm: verdict.algorithm,
-        actor_id: verdict.actor_id,
-        trust_domain: verdict.trust_domain,
-        policy_id: verdict.policy_id,
-        signed_payload_digest: verdict.signed_payload_digest,
-        subject: verdict.subject,
     }
 }
 

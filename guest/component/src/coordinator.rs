@@ -1,8 +1,10 @@
 //! The interfaces of the world `core` only.
 
 use crate::Component;
-use crate::both::error;
-use crate::exports::threadmesh::core::{coordinator as wit, documents, lifecycle, types};
+use crate::conversions::{answer, call, operation, request, step};
+use crate::exports::threadmesh::core::{documents, lifecycle, types};
+use crate::verdicts::error;
+use crate::wit;
 use alloc::{string::String, vec::Vec};
 use threadmesh_protocol as protocol;
 use threadmesh_protocol::coordinator as core;
@@ -40,8 +42,9 @@ impl wit::Guest for Component {
         now: f64,
         entropy: String,
     ) -> Result<wit::Step, types::Error> {
+        let request = self::request(request);
         let answers: Vec<core::Answer> = answers.into_iter().map(answer).collect();
-        core::decide(&self::request(request), &answers, now, &entropy).map(step).map_err(error)
+        core::decide(&request, &answers, now, &entropy).map(step).map_err(error)
     }
 
     fn operations() -> Vec<wit::Operation> {
@@ -52,118 +55,4 @@ impl wit::Guest for Component {
         let frame = core::split(&text);
         wit::Frame { batch: frame.batch, calls: frame.calls.into_iter().map(call).collect() }
     }
-}
-
-fn request(request: wit::Request) -> core::Request {
-    core::Request {
-        operation: request.operation,
-        principal: request.principal.map(principal),
-        params: request.params,
-        instance: request.instance,
-        cursor: request.cursor,
-    }
-}
-
-fn principal(principal: wit::Principal) -> core::Principal {
-    core::Principal {
-        tenant: principal.tenant,
-        kind: kind(principal.kind),
-        id: principal.id,
-        incarnation: principal.incarnation,
-        owner: principal.owner,
-        worker: principal.worker,
-        authentication: principal.authentication,
-    }
-}
-
-fn kind(kind: wit::PrincipalKind) -> core::PrincipalKind {
-    match kind {
-        wit::PrincipalKind::User => core::PrincipalKind::User,
-        wit::PrincipalKind::Policy => core::PrincipalKind::Policy,
-        wit::PrincipalKind::Task => core::PrincipalKind::Task,
-        wit::PrincipalKind::Operator => core::PrincipalKind::Operator,
-        wit::PrincipalKind::Host => core::PrincipalKind::Host,
-    }
-}
-
-fn answer(answer: wit::Answer) -> core::Answer {
-    let wit::Query { collection, index, start, end, reverse, limit } = answer.query;
-    let query = core::Query { collection, index, start, end, reverse, limit };
-    core::Answer { query, rows: answer.rows.into_iter().map(stored).collect() }
-}
-
-fn stored(row: wit::Stored) -> core::Stored {
-    core::Stored { id: row.id, key: row.key, revision: row.revision, body: row.body }
-}
-
-fn step(step: core::Step) -> wit::Step {
-    let mut out = wit::Step { kind: wit::StepKind::Needs, queries: Vec::new(), decision: None, waiting: None };
-    match step {
-        core::Step::Needs(queries) => out.queries = queries.into_iter().map(query).collect(),
-        core::Step::Ready(ready) => {
-            out.kind = wit::StepKind::Ready;
-            out.decision = Some(decision(ready));
-        }
-        core::Step::Wait { topics, until } => {
-            out.kind = wit::StepKind::Wait;
-            out.waiting = Some(wit::Waiting { topics, until: until as f64 });
-        }
-    }
-    out
-}
-
-fn query(query: core::Query) -> wit::Query {
-    let core::Query { collection, index, start, end, reverse, limit } = query;
-    wit::Query { collection, index, start, end, reverse, limit }
-}
-
-fn decision(decision: core::Decision) -> wit::Decision {
-    wit::Decision {
-        status: match decision.status {
-            core::Status::Accepted => wit::Status::Accepted,
-            core::Status::Replayed => wit::Status::Replayed,
-            core::Status::Refused => wit::Status::Refused,
-        },
-        response: decision.response,
-        problem: decision.problem.map(error),
-        writes: decision.writes.into_iter().map(write).collect(),
-        effects: decision.effects.into_iter().map(effect).collect(),
-        audit: decision.audit.into_iter().map(audit).collect(),
-        topics: decision.topics,
-        proceed: decision.proceed,
-    }
-}
-
-fn write(write: core::Write) -> wit::Write {
-    let core::Write { collection, id, expected, body, entries } = write;
-    wit::Write { collection, id, expected, body, entries: entries.into_iter().map(entry).collect() }
-}
-
-fn entry(entry: core::Entry) -> wit::Entry {
-    wit::Entry { index: entry.index, key: entry.key }
-}
-
-fn effect(effect: core::Effect) -> wit::Effect {
-    let kind = match effect.kind {
-        core::EffectKind::Call => wit::EffectKind::Call,
-        core::EffectKind::Repeatable => wit::EffectKind::Repeatable,
-    };
-    wit::Effect { kind, name: effect.name, key: effect.key, body: effect.body }
-}
-
-fn audit(record: core::AuditRecord) -> wit::AuditRecord {
-    wit::AuditRecord { body: record.body, entries: record.entries.into_iter().map(entry).collect() }
-}
-
-fn operation(operation: &core::Operation) -> wit::Operation {
-    wit::Operation {
-        name: operation.name.into(),
-        read_only: operation.read_only,
-        internal: operation.internal,
-        summary: operation.summary.into(),
-    }
-}
-
-fn call(call: core::Call) -> wit::Call {
-    wit::Call { id: call.id, method: call.method, params: call.params, response: call.response }
 }

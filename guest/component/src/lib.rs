@@ -33,10 +33,18 @@ mod both;
 #[rustfmt::skip]
 mod codes;
 #[cfg(feature = "world-core")]
+mod conversions;
+#[cfg(feature = "world-core")]
 mod coordinator;
+#[cfg(any(feature = "world-core", feature = "world-verifier"))]
+mod verdicts;
 
+#[cfg(feature = "world-core")]
+use exports::threadmesh::core::coordinator as wit;
 #[cfg(any(feature = "world-core", feature = "world-verifier"))]
 use exports::threadmesh::core::errors::ErrorCode;
+#[cfg(any(feature = "world-core", feature = "world-verifier"))]
+use exports::threadmesh::core::{attestation::Verdict, types::Error};
 #[cfg(any(feature = "world-core", feature = "world-verifier"))]
 use threadmesh_protocol::Code;
 

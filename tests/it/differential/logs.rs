@@ -1,6 +1,7 @@
 //! Random logs of requests: scenarios of the conformance vectors, spliced and broken in ways that callers, clocks and
 //! networks break them. The same seed gives the same log.
 
+use crate::embedded::read_only;
 use serde_json::{Map, Value, json};
 
 /// A small generator of numbers (splitmix64): any log can be made again from its seed.
@@ -62,8 +63,7 @@ pub fn broken(corpus: &[Value], random: &mut Random) -> Log {
         log.principals.extend(other.principals);
     }
     // Most of what is refused as it stands, or only looks, makes room for what changes something.
-    let idle =
-        |step: &Value| step.get("error").is_some() || READS.contains(&step["method"].as_str().unwrap_or_default());
+    let idle = |step: &Value| step.get("error").is_some() || read_only(step["method"].as_str().unwrap_or_default());
     log.steps.retain(|step| !idle(step) || random.once_in(8));
     // Long ones add little but time.
     log.steps.truncate(60);
@@ -76,22 +76,6 @@ pub fn broken(corpus: &[Value], random: &mut Random) -> Log {
     }
     log
 }
-
-/// Operations that change nothing.
-pub const READS: &[&str] = &[
-    "adapter.getSubmission",
-    "adapter.listUnresolved",
-    "audit.list",
-    "inspector.snapshot",
-    "mailbox.listPending",
-    "messages.getDisposition",
-    "relationships.list",
-    "relationships.listProposals",
-    "tasks.get",
-    "tasks.getSummary",
-    "tasks.listRelated",
-    "tasks.wait",
-];
 
 /// How params may be broken as a text; see [`break_text`].
 pub const BREAKS: &[&str] = &[

@@ -1,20 +1,28 @@
 //! The rules without the sandbox: the same functions as the component, for tests and for finding faults.
 //!
-//! Conversions are one to one, as in `guest/component`; there is no rule here either.
+//! The conversions are those of `guest/component`, over the types that the host has of the same records; there is no rule
+//! here either.
+
+extern crate alloc;
 
 #[rustfmt::skip]
+#[path = "../../../guest/component/src/codes.rs"]
 #[allow(clippy::too_many_lines)]
 mod codes;
-mod records;
+#[path = "../../../guest/component/src/conversions.rs"]
+mod conversions;
+#[path = "../../../guest/component/src/verdicts.rs"]
+mod verdicts;
+
 pub mod twin;
 pub mod vectors;
 
-use codes::code;
-use threadmesh_protocol as protocol;
+use threadmesh_protocol::{self as protocol, Code};
 use threadmesh_runtime::{
     Core, CoreError, Outcome, Session,
-    wit::{Answer, Checked, Error, Frame, Operation, Request, Step, Verdict},
+    wit::{self, Answer, Checked, Error, ErrorCode, Frame, Operation, Request, Step, Verdict},
 };
+use verdicts::{error, verdict};
 
 /// The rules, linked into this program.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,10 +35,6 @@ impl Core for NativeCore {
 }
 
 struct Native;
-
-fn error(error: protocol::Error) -> Error {
-    Error { code: code(error.code), pointer: error.pointer, detail: error.detail }
-}
 
 /// The result of a rule as the outcome of a call: natively there is always an answer.
 fn answered<T>(result: Result<T, protocol::Error>) -> Outcome<T> {
@@ -60,7 +64,7 @@ impl Session for Native {
     }
 
     fn verify(&mut self, document: &str, anchors: &str, expected: &str, now: f64) -> Outcome<Verdict> {
-        answered(protocol::attestation::verify(document, anchors, expected, now).map(records::verdict))
+        answered(protocol::attestation::verify(document, anchors, expected, now).map(verdict))
     }
 
     fn check_anchors(&mut self, anchors: &str) -> Outcome<u32> {
@@ -69,7 +73,7 @@ impl Session for Native {
 
     fn verify_disposition(&mut self, document: &str, anchors: &str, now: f64) -> Outcome<Vec<Verdict>> {
         let verdicts = protocol::attestation::verify_disposition(document, anchors, now);
-        answered(verdicts.map(|verdicts| verdicts.into_iter().map(records::verdict).collect()))
+        answered(verdicts.map(|verdicts| verdicts.into_iter().map(verdict).collect()))
     }
 
     fn step(&mut self, machine: &str, state: &str, event: &str) -> Outcome<String> {
@@ -85,17 +89,17 @@ impl Session for Native {
     }
 
     fn decide(&mut self, request: &Request, answers: &[Answer], now: f64, entropy: &str) -> Outcome<Step> {
-        let answers: Vec<_> = answers.iter().cloned().map(records::answer).collect();
-        let request = records::request(request.clone());
-        answered(protocol::coordinator::decide(&request, &answers, now, entropy).map(records::step))
+        let answers: Vec<_> = answers.iter().cloned().map(conversions::answer).collect();
+        let request = conversions::request(request.clone());
+        answered(protocol::coordinator::decide(&request, &answers, now, entropy).map(conversions::step))
     }
 
     fn operations(&mut self) -> Result<Vec<Operation>, CoreError> {
-        Ok(protocol::coordinator::operations().iter().map(records::operation).collect())
+        Ok(protocol::coordinator::operations().iter().map(conversions::operation).collect())
     }
 
     fn split(&mut self, text: &str) -> Result<Frame, CoreError> {
         let frame = protocol::coordinator::split(text);
-        Ok(Frame { batch: frame.batch, calls: frame.calls.into_iter().map(records::call).collect() })
+        Ok(Frame { batch: frame.batch, calls: frame.calls.into_iter().map(conversions::call).collect() })
     }
 }

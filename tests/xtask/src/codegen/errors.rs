@@ -27,19 +27,7 @@ pub(super) fn generate(root: &Path) -> Result<Vec<Output>> {
         ("guest/protocol/src/generated/errors.rs".into(), rust(&table)?),
         ("wit/errors.wit".into(), wit(&table)?),
         ("spec/errors.md".into(), prose(&table)?),
-        (
-            "guest/component/src/codes.rs".into(),
-            mapping(&table, "use crate::Code;\nuse crate::ErrorCode;", "Code", "ErrorCode")?,
-        ),
-        (
-            "tests/native/src/codes.rs".into(),
-            mapping(
-                &table,
-                "use threadmesh_protocol::Code;\nuse threadmesh_runtime::wit::ErrorCode;",
-                "Code",
-                "ErrorCode",
-            )?,
-        ),
+        ("guest/component/src/codes.rs".into(), mapping(&table)?),
         ("host/runtime/src/codes.rs".into(), names(&table)?),
     ])
 }
@@ -78,12 +66,12 @@ fn rust(table: &Table) -> Result<String> {
 }
 
 /// A match from one enum of codes to another.
-fn mapping(table: &Table, uses: &str, from: &str, to: &str) -> Result<String> {
+fn mapping(table: &Table) -> Result<String> {
     let mut out = String::from(HEADER);
-    writeln!(out, "//! Error codes across the boundary, one to one.\n\n{uses}\n")?;
-    writeln!(out, "/// The code as the boundary names it.\npub fn code(code: {from}) -> {to} {{\n    match code {{")?;
+    out += "//! Error codes across the boundary, one to one.\n\nuse crate::Code;\nuse crate::ErrorCode;\n\n";
+    out += "/// The code as the boundary names it.\npub fn code(code: Code) -> ErrorCode {\n    match code {\n";
     for Code { code, .. } in &table.codes {
-        writeln!(out, "        {from}::{0} => {to}::{0},", pascal(code))?;
+        writeln!(out, "        Code::{0} => ErrorCode::{0},", pascal(code))?;
     }
     out += "    }\n}\n";
     Ok(out)

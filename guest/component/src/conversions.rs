@@ -1,22 +1,12 @@
-//! The records of the boundary, one to one.
+//! The records of operations across the boundary, one to one.
+//!
+//! Also compiled into `tests/native`, over the types that the host has of the same records: what is compared with the
+//! component differs from it by the sandbox alone.
 
-use crate::error;
-use threadmesh_protocol as protocol;
+use crate::verdicts::error;
+use crate::wit;
+use alloc::vec::Vec;
 use threadmesh_protocol::coordinator as core;
-use threadmesh_runtime::wit;
-
-pub(crate) fn verdict(verdict: protocol::attestation::Verdict) -> wit::Verdict {
-    wit::Verdict {
-        attestation_id: verdict.attestation_id,
-        key_id: verdict.key_id,
-        algorithm: verdict.algorithm,
-        actor_id: verdict.actor_id,
-        trust_domain: verdict.trust_domain,
-        policy_id: verdict.policy_id,
-        signed_payload_digest: verdict.signed_payload_digest,
-        subject: verdict.subject,
-    }
-}
 
 pub(crate) fn request(request: wit::Request) -> core::Request {
     core::Request {
