@@ -12,7 +12,7 @@ use threadmesh_runtime::store::{
 use crate::apply::{Applier, Counters};
 use crate::connection::Conn;
 use crate::delta::Delta;
-use crate::error::{InStore, store_error};
+use crate::error::{InStore, may_be_committed, store_error};
 use crate::files::{self, Identity};
 use crate::journal::{self, Place};
 use crate::names::{Names, NewNames};
@@ -85,16 +85,17 @@ impl Writer {
     /// Ends the transaction durably. Whatever goes wrong, no transaction is open afterwards.
     fn commit(&mut self) -> Result<(), StoreError> {
         let Some(conn) = &self.conn else { return Err(StoreError::Broken { detail: self.broken.clone() }) };
-        let committed = conn.raw.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])).in_store();
+        let committed = conn.raw.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
         match committed {
             Ok(_) => Ok(()),
-            Err(StoreError::Broken { detail }) => {
+            Err(error) if may_be_committed(&error) => {
+                let detail = error.to_string();
                 self.give_up(detail.clone());
                 Err(StoreError::Broken { detail })
             }
             Err(error) => {
                 self.roll_back();
-                Err(error)
+                Err(error).in_store()
             }
         }
     }
@@ -115,6 +116,8 @@ impl Writer {
         if let Some(conn) = self.conn.take() {
             let _ = conn.close_without_checkpoint(true);
         }
+        // Where even that fails, nobody can write here.
+        let _ = self.queue.note_failed_flush();
         self.broken = why;
     }
 

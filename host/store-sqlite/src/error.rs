@@ -160,6 +160,23 @@ pub(crate) fn is_flush_failure(error: &rusqlite::Error) -> bool {
     matches!(extended, Some(ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC))
 }
 
+/// Whether a COMMIT that ended with `error` may be found as committed by whoever opens the file next.
+///
+/// What fails before the last byte of the log is written leaves no commit behind, and a write that the system refuses is
+/// taken as not done. What fails later (the flush, or the log's index, which is written last) leaves one that this process
+/// does not see.
+pub(crate) fn may_be_committed(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode as Code;
+    let extended = error.sqlite_error().map(|error| error.extended_code);
+    match error.sqlite_error_code() {
+        Some(Code::SystemIoFailure) => {
+            !matches!(extended, Some(ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_SHORT_READ | ffi::SQLITE_IOERR_WRITE))
+        }
+        Some(Code::OutOfMemory | Code::CannotOpen | Code::FileLockingProtocolFailed) => true,
+        _ => false,
+    }
+}
+
 /// Shortens the way from the driver's errors to the store's, where nobody has waited.
 pub(crate) trait InStore<T> {
     /// See [`store_error`].

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags};
@@ -90,6 +90,25 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     // The umask can only have taken bits away.
     rustix::fs::fchmod(&file, private())?;
     Ok(file)
+}
+
+/// Writes a file again with what is read from it, and flushes it; nothing where there is none. Must not be a database
+/// file, but may be its log: SQLite holds no locks on that.
+pub(crate) fn write_again(path: &Path) -> io::Result<()> {
+    let file = match File::options().read(true).write(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let (mut piece, mut place) = (vec![0; 1 << 20], 0);
+    loop {
+        let length = file.read_at(&mut piece, place)?;
+        if length == 0 {
+            return file.sync_all();
+        }
+        file.write_all_at(&piece[..length], place)?;
+        place += length as u64;
+    }
 }
 
 /// Opens a private file that is no database, and makes it where it is missing.

@@ -4,7 +4,8 @@
 //! ids, revisions, texts and index keys, and nothing of what a document means.
 //!
 //! * **Durable.** Write-ahead log with `synchronous=FULL`: one flush per committed batch. A flush that fails leaves the
-//!   outcome unknown, and the store refuses to write until it is opened again.
+//!   outcome unknown, and the store refuses to write until it is opened again. Whoever opens it then writes the log again
+//!   before he adds to it: the system may have let go of what it could not write, though it can still be read.
 //! * **Private.** File, log, shared memory and lock file have mode 0600 from their first moment; `secure_delete` is on, so
 //!   that what is removed is overwritten. [`SqliteStore::checkpoint_truncate`] empties the journal and the log.
 //! * **Shared.** Writers of different processes queue at `<file>.lock`, since SQLite's own busy handler lets whoever comes

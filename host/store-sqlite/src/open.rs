@@ -51,6 +51,7 @@ pub(crate) fn open(path: &Path, options: &Options, migrations: &[Migration]) -> 
         Some(queue) => queue,
         None => Queue::open(location.beside(".lock"))?,
     };
+    flush_again(&conn, &queue, &location, options)?;
     bring_up_to_date(&conn, &queue, &location, options, migrations)?;
     conn.close_without_checkpoint(false).map_err(in_open)?;
     Ok(Opened { location, writing: Some((conn, queue)) })
@@ -150,6 +151,23 @@ fn use_log(conn: &Conn, location: &Location, began: Instant) -> Result<(), OpenE
     Err(OpenError::Io { path: location.file.clone(), detail: format!("no write-ahead log here, only {mode}") })
 }
 
+/// After a flush that failed the system may hold pages of the log that are not on the disk and that no later flush writes:
+/// what is read from it is written again, while nobody adds to it, before anything is built on it.
+fn flush_again(conn: &Conn, queue: &Queue, location: &Location, options: &Options) -> Result<(), OpenError> {
+    let io = |error: std::io::Error| OpenError::io(&location.file, "its log cannot be made durable", &error);
+    if !queue.flush_has_failed().map_err(io)? {
+        return Ok(());
+    }
+    let head = queue.enter(options.busy_limit).map_err(|error| OpenError::while_opening(&location.file, error))?;
+    conn.wait_at_most(options.busy_limit);
+    let in_open = |error| OpenError::sqlite(&location.file, options.busy_limit, error);
+    conn.insist(|raw| raw.execute_batch("BEGIN IMMEDIATE")).map_err(in_open)?;
+    let written = (options.write_again)(&location.beside("-wal")).and_then(|()| queue.note_flushed());
+    conn.raw.execute_batch("ROLLBACK").map_err(in_open)?;
+    drop(head);
+    written.map_err(io)
+}
+
 /// Runs missing migrations and raises the minimum core, at the head of the queue.
 fn bring_up_to_date(
     conn: &Conn,
@@ -207,6 +225,13 @@ fn fill(new: &Location, options: &Options, migrations: &[Migration]) -> Result<(
     use_log(&conn, new, began)?;
     schema::migrate(&conn.raw, migrations, options.minimum_core)
         .map_err(|error| OpenError::while_opening(&new.file, error))?;
-    // Carries the log over into the file, flushes it, and removes the log.
+    // Closing would carry the log over as well, but does not say where that fails; without its log the file is no store.
+    let left: i64 = conn
+        .raw
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| Ok(row.get::<_, i64>(0)? + row.get::<_, i64>(1)?))
+        .map_err(in_open)?;
+    if left != 0 {
+        return Err(OpenError::Busy { path: new.file.clone(), waited_ms: began.elapsed().as_millis() as u64 });
+    }
     conn.raw.close().map_err(|(_, error)| in_open(error))
 }

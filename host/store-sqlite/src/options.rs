@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::files::write_again;
 use crate::place::{FileSystem, probe};
 
 /// How to open a store; `Options::default()` is right for production.
@@ -21,6 +22,9 @@ pub struct Options {
     pub allow_network_fs: bool,
     /// Finds out on what file system a path is. Default: [`probe`]; another one is for tests.
     pub probe: fn(&Path) -> io::Result<FileSystem>,
+    /// Writes a file again with what is read from it, and flushes it. Default: through the system; another one is for
+    /// tests whose files are elsewhere.
+    pub write_again: fn(&Path) -> io::Result<()>,
     /// How long anything may wait for other threads and processes. Default: 60 s.
     pub busy_limit: Duration,
     /// Run SQLite's quick check on opening, which reads the whole file. Default: no.
@@ -49,6 +53,7 @@ impl Default for Options {
             vfs: None,
             allow_network_fs: false,
             probe,
+            write_again,
             busy_limit: Duration::from_secs(60),
             quick_check: false,
             core: CoreVersion::of_this_crate(),

@@ -4,8 +4,12 @@
 //! once thus meets the next one waiting at the head of the queue, and cannot overtake it; SQLite alone would let it. The
 //! system hands the lock to those who wait in about the order of their arrival. The file stays: removing it would split
 //! the queue in two.
+//!
+//! It also says whether a flush of the log failed since the log was last known to be on the disk: then it is not empty. That
+//! matters only as long as the system runs, so it need not be durable itself.
 
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -54,6 +58,23 @@ impl Queue {
                 Err(StoreError::Busy { waited_ms: began.elapsed().as_millis() as u64 })
             }
         }
+    }
+}
+
+impl Queue {
+    /// The disk did not confirm the log.
+    pub fn note_failed_flush(&self) -> std::io::Result<()> {
+        lock(&self.file).write_all_at(b"a flush of the log failed\n", 0)
+    }
+
+    /// Whether that is so.
+    pub fn flush_has_failed(&self) -> std::io::Result<bool> {
+        Ok(lock(&self.file).metadata()?.len() > 0)
+    }
+
+    /// The log is on the disk.
+    pub fn note_flushed(&self) -> std::io::Result<()> {
+        lock(&self.file).set_len(0)
     }
 }
 

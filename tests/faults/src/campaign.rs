@@ -3,11 +3,12 @@
 use crate::lines::{Line, Try, Unresolved};
 use crate::mesh::Opening;
 use crate::random::Random;
+use crate::rival::Event;
 use crate::worker::Orders;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -53,6 +54,8 @@ pub struct Told {
     pub done: Option<(u64, u64, usize)>,
     /// What a writer's messages took, one operation after the other, in microseconds.
     pub lives: Vec<Life>,
+    /// What a rival did.
+    pub events: Vec<Event>,
     /// What it wrote on standard error.
     pub errors: String,
 }
@@ -74,7 +77,8 @@ impl Told {
             Line::Note { event, submission, detail } => self.notes.push(format!("{event} {submission} {detail}")),
             Line::Done { calls, queries, unresolved } => self.done = Some((calls, queries, unresolved)),
             Line::Life { task, message, waits } => self.lives.push(Life { task, message, waits }),
-            Line::Loaded | Line::Ready => {}
+            Line::Happened(event) => self.events.push(event),
+            Line::Loaded | Line::Ready | Line::Round { .. } => {}
         }
     }
 
@@ -146,6 +150,12 @@ impl Process {
     /// Lets a writer go.
     pub fn go(&mut self) {
         drop(self.child.stdin.take());
+    }
+
+    /// Writes a line to its standard input.
+    pub fn tell(&mut self, line: &str) {
+        let input = self.child.stdin.as_mut().expect("it still listens");
+        writeln!(input, "{line}").and_then(|()| input.flush()).expect("it hears");
     }
 
     /// Listens until `enough` of a line, the end of the process, or the end of the time. Whether it was enough.

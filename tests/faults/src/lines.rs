@@ -87,6 +87,13 @@ pub enum Line {
         /// How long each operation took, in microseconds.
         waits: Vec<u64>,
     },
+    /// A rival did something.
+    Happened(crate::rival::Event),
+    /// A rival has ended a round.
+    Round {
+        /// Which one.
+        number: u64,
+    },
     /// The worker ends on its own account.
     Done {
         /// How many calls its dispatcher made.

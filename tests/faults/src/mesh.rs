@@ -11,10 +11,10 @@ use threadmesh_adapters::profiles::{Surroundings, load};
 use threadmesh_runtime::adapter::Profile;
 use threadmesh_runtime::dispatcher::{CallEffect, Caller, Config, Dispatcher, Note, Refusal};
 use threadmesh_runtime::engine::{self, Cache};
-use threadmesh_runtime::store::Store;
+use threadmesh_runtime::store::{Answer, Query, Scrub, Store, StoreError};
 use threadmesh_runtime::wit::{Principal, Status};
 use threadmesh_runtime::{Core, Host, WasmCore, codes, pause};
-use threadmesh_store_sqlite::{Options, SqliteStore, Synchronous};
+use threadmesh_store_sqlite::{OpenError, Options, SqliteStore, Synchronous};
 
 /// How a database is opened.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -101,6 +101,60 @@ impl Mesh {
         Ok(Self { host: Arc::new(host), store })
     }
 
+    /// Opens a store on a disk that may fail: through [`vfs::NAME`] where `through`, else as a product does it. It carries
+    /// journal and log over often. The code of the fault is `open:` and a word, or that of the host.
+    pub fn on_disk(core: &Arc<dyn Core>, db: &Path, through: bool, read_only: bool) -> Result<Self, Fault> {
+        vfs::register();
+        let plain = Options::default();
+        let options = Options {
+            vfs: through.then(|| vfs::NAME.to_owned()),
+            write_again: if through { vfs::write_again } else { plain.write_again },
+            read_only,
+            journal_pages: 8,
+            checkpoint_pages: 40,
+            busy_limit: Duration::from_secs(10),
+            ..plain
+        };
+        let store = Arc::new(SqliteStore::open(db, options).map_err(not_opened)?);
+        let shared: Arc<dyn Store> = store.clone();
+        let host = Host::builder(Arc::clone(core), shared).instance("host-1").build();
+        let host = host.map_err(|error| Fault {
+            code: format!("host:{}", codes::name(error.code())),
+            detail: error.to_string(),
+            retryable: error.retryable(),
+        })?;
+        Ok(Self { host: Arc::new(host), store })
+    }
+
+    /// Everything in `collections` that is committed, in the order of the ids.
+    pub fn visible(&self, collections: &[&str]) -> Result<Vec<Answer>, String> {
+        let whole = |collection: &&str| Query {
+            collection: (*collection).to_owned(),
+            index: String::new(),
+            start: String::new(),
+            end: Some("\u{10ffff}".into()),
+            reverse: false,
+            limit: u32::MAX,
+        };
+        let queries: Vec<Query> = collections.iter().map(whole).collect();
+        self.store.read(&queries).map_err(|error| error.to_string())
+    }
+
+    /// Empties journal and log. False where somebody was in the way.
+    pub fn scrub(&self) -> Result<bool, Fault> {
+        let done = self.store.scrub(Duration::from_secs(5));
+        done.map(|scrub| scrub == Scrub::Clean).map_err(|error| Fault {
+            code: match error {
+                StoreError::Broken { .. } => "host:store-outcome-unknown",
+                StoreError::Damaged { .. } => "host:record-damaged",
+                _ => "host:store-unavailable",
+            }
+            .into(),
+            detail: error.to_string(),
+            retryable: true,
+        })
+    }
+
     /// Runs an operation.
     pub fn call(&self, who: &Principal, operation: &str, params: &Value) -> Result<Done, Fault> {
         let (replayed, body, calls) = run(&self.host, who, operation, &params.to_string())?;
@@ -179,6 +233,16 @@ impl Mesh {
             .set_call_sink(Arc::new(move |effect| sink.perform(CallEffect { key: effect.key, body: effect.body })));
         Ok(dispatcher)
     }
+}
+
+fn not_opened(error: OpenError) -> Fault {
+    let word = match error {
+        OpenError::Damaged { .. } | OpenError::NotAStore { .. } => "damaged",
+        OpenError::Busy { .. } => "busy",
+        OpenError::Io { .. } => "io",
+        _ => "refused",
+    };
+    Fault { code: format!("open:{word}"), detail: error.to_string(), retryable: word != "damaged" }
 }
 
 fn unreadable(error: &serde_json::Error) -> Fault {

@@ -4,10 +4,13 @@
 //! real ones. Connections of one process share the memory of a file; other processes must not have it open meanwhile.
 //!
 //! With [`leak`] some writes, or first halves of them, reach the real file at once and out of order, as a disk may do
-//! when the power fails before it was told to sync.
+//! when the power fails before it was told to sync. A [`Disk`] says which calls in its folder fail, and how.
 
+mod disk;
 mod file;
 mod image;
+
+pub use disk::{CALLS, Call, Disk, How, Plan};
 
 use rusqlite::ffi;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -77,6 +80,11 @@ unsafe extern "C" fn open(
     // SAFETY: SQLite gives `szOsFile` bytes at `out`: ours, then the base's.
     unsafe {
         let real = out.cast::<u8>().add(size_of::<file::File>()).cast::<ffi::sqlite3_file>();
+        let disk = if name.is_null() { None } else { disk::of(CStr::from_ptr(name)) };
+        if let Some(code) = failing(disk.as_deref(), Call::Open) {
+            (*out).pMethods = ptr::null();
+            return code;
+        }
         let base = base(vfs);
         let code = base.xOpen.expect("xOpen")(base, name, real, flags, out_flags);
         if code != ffi::SQLITE_OK {
@@ -87,12 +95,17 @@ unsafe extern "C" fn open(
         let image = if buffered {
             match image::attach(CStr::from_ptr(name), real) {
                 Ok(image) => Some(image),
-                Err(code) => return code,
+                Err(code) => {
+                    // Else it would be kept open, and SQLite would not close it.
+                    (*real).pMethods.as_ref().and_then(|methods| methods.xClose).map(|close| close(real));
+                    (*out).pMethods = ptr::null();
+                    return code;
+                }
             }
         } else {
             None
         };
-        ptr::write(out.cast::<file::File>(), file::File::new(real, image));
+        ptr::write(out.cast::<file::File>(), file::File::new(real, image, disk));
         ffi::SQLITE_OK
     }
 }
@@ -100,6 +113,9 @@ unsafe extern "C" fn open(
 unsafe extern "C" fn delete(vfs: *mut ffi::sqlite3_vfs, name: *const c_char, sync: c_int) -> c_int {
     // SAFETY: forwarded with SQLite's own arguments.
     unsafe {
+        if let Some(code) = failing(disk::of(CStr::from_ptr(name)).as_deref(), Call::Delete) {
+            return code;
+        }
         image::forget(CStr::from_ptr(name));
         let base = base(vfs);
         base.xDelete.expect("xDelete")(base, name, sync)
@@ -109,6 +125,9 @@ unsafe extern "C" fn delete(vfs: *mut ffi::sqlite3_vfs, name: *const c_char, syn
 unsafe extern "C" fn access(vfs: *mut ffi::sqlite3_vfs, name: *const c_char, flags: c_int, out: *mut c_int) -> c_int {
     // SAFETY: forwarded with SQLite's own arguments.
     unsafe {
+        if let Some(code) = failing(disk::of(CStr::from_ptr(name)).as_deref(), Call::Access) {
+            return code;
+        }
         let base = base(vfs);
         base.xAccess.expect("xAccess")(base, name, flags, out)
     }
@@ -145,6 +164,16 @@ pub(crate) fn leaked(length: usize) -> usize {
         true => length / 2,
         false => 0,
     }
+}
+
+/// Writes a file again with what this process sees in it; for [`threadmesh_store_sqlite::Options::write_again`].
+pub fn write_again(path: &std::path::Path) -> std::io::Result<()> {
+    image::write_again(path)
+}
+
+/// What SQLite is told where a call fails that does nothing then.
+pub(crate) fn failing(disk: Option<&Disk>, call: Call) -> Option<c_int> {
+    disk::code(call, disk?.strikes(call)?)
 }
 
 /// Counts one write.

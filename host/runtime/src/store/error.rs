@@ -33,8 +33,8 @@ pub enum StoreError {
         /// Why.
         detail: String,
     },
-    /// The disk failed to confirm a write. Whether the last batch is durable is unknown, and every later write is
-    /// refused until the store is opened again.
+    /// The disk failed to confirm a write, or something failed after it. Whether the last batch is durable is unknown, and
+    /// every later write is refused until the store is opened again.
     #[error("the store must be opened again: {detail}")]
     Broken {
         /// What failed.

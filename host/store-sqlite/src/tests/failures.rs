@@ -8,6 +8,7 @@ use threadmesh_runtime::store::{Changes, ReadSet, Store, StoreError};
 
 use super::processes::{child_arguments, in_child};
 use super::{addition, commit, ids, open, place, row};
+use crate::{OpenError, Options, SqliteStore};
 
 #[test]
 fn a_full_disk_rolls_back_and_passes() {
@@ -42,7 +43,13 @@ fn a_failed_flush_ends_all_writing() {
     assert_eq!(store.begin().err(), Some(StoreError::Broken { detail: "the disk did not answer".into() }));
     assert!(matches!(store.checkpoint_truncate(Default::default()), Err(StoreError::Broken { .. })));
     assert_eq!(ids(&store, "c"), ["a"], "reading goes on");
+    let noted = || std::fs::metadata(path.with_file_name("store.db.lock")).unwrap().len() > 0;
+    assert!(noted(), "whoever opens it next must know");
+    let fails = Options { write_again: |_| Err(std::io::Error::other("not yet")), ..Options::default() };
+    assert!(matches!(SqliteStore::open(&path, fails), Err(OpenError::Io { .. })));
+    assert!(noted(), "nothing is built on a log that may not be there");
     let again = open(&path);
+    assert!(!noted(), "the log was written again");
     commit(&again, &addition("b", "x")).unwrap();
     assert_eq!(ids(&store, "c"), ["a", "b"]);
 }

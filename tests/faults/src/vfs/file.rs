@@ -1,10 +1,12 @@
 //! The methods of an open file: content from memory, locks and shared memory from the real file.
 
+use super::disk::{self, Call, Disk, How};
 use super::image::Shared;
-use super::{Pointer, count_sync, count_write, leaked};
+use super::{Pointer, count_sync, count_write, failing, leaked};
 use rusqlite::ffi;
 use std::ffi::{c_int, c_void};
 use std::ptr;
+use std::sync::Arc;
 
 /// An open file. SQLite sees the first member; the real file follows it in the same allocation.
 #[repr(C)]
@@ -12,11 +14,12 @@ pub(crate) struct File {
     base: ffi::sqlite3_file,
     real: *mut ffi::sqlite3_file,
     image: Option<Shared>,
+    disk: Option<Arc<Disk>>,
 }
 
 impl File {
-    pub(crate) fn new(real: *mut ffi::sqlite3_file, image: Option<Shared>) -> Self {
-        Self { base: ffi::sqlite3_file { pMethods: &raw const METHODS }, real, image }
+    pub(crate) fn new(real: *mut ffi::sqlite3_file, image: Option<Shared>, disk: Option<Arc<Disk>>) -> Self {
+        Self { base: ffi::sqlite3_file { pMethods: &raw const METHODS }, real, image, disk }
     }
 }
 
@@ -52,6 +55,17 @@ unsafe fn parts<'a>(file: *mut ffi::sqlite3_file) -> (&'a mut File, &'a ffi::sql
     }
 }
 
+/// Returns from a method where the disk lets it fail without having done anything.
+macro_rules! fails {
+    ($file:ident, $call:expr) => {{
+        // SAFETY: see `parts`.
+        let (this, _) = unsafe { parts($file) };
+        if let Some(code) = failing(this.disk.as_deref(), $call) {
+            return code;
+        }
+    }};
+}
+
 /// Calls a method of the real file.
 macro_rules! forward {
     ($file:ident, $method:ident $(, $argument:expr)*) => {{
@@ -66,11 +80,15 @@ macro_rules! forward {
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
     let code = forward!(file, xClose);
     // SAFETY: SQLite does not touch the file after xClose.
-    unsafe { ptr::drop_in_place(&raw mut (*file.cast::<File>()).image) };
+    unsafe {
+        ptr::drop_in_place(&raw mut (*file.cast::<File>()).image);
+        ptr::drop_in_place(&raw mut (*file.cast::<File>()).disk);
+    }
     code
 }
 
 unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, out: Pointer, amount: c_int, offset: i64) -> c_int {
+    fails!(file, Call::Read);
     // SAFETY: see `parts`.
     let (this, _) = unsafe { parts(file) };
     let Some(image) = &this.image else { return forward!(file, xRead, out, amount, offset) };
@@ -92,6 +110,13 @@ unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, data: *const c_void, am
     let Some(image) = &this.image else { return forward!(file, xWrite, data, amount, offset) };
     // SAFETY: SQLite gives `amount` bytes at `data`.
     let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), usize::try_from(amount).expect("an amount")) };
+    if let Some(how) = this.disk.as_ref().and_then(|disk| disk.strikes(Call::Write)) {
+        if matches!(how, How::HalfError | How::HalfFull) {
+            let half = &bytes[..bytes.len() / 2];
+            image.lock().expect("no panic holds it").write(half, usize::try_from(offset).expect("an offset"));
+        }
+        return disk::code(Call::Write, how).unwrap_or(ffi::SQLITE_OK);
+    }
     let early = leaked(bytes.len());
     if early > 0 {
         let code = forward!(file, xWrite, data, c_int::try_from(early).expect("not more than the amount"), offset);
@@ -104,6 +129,7 @@ unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, data: *const c_void, am
 }
 
 unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, size: i64) -> c_int {
+    fails!(file, Call::Truncate);
     // SAFETY: see `parts`.
     let (this, _) = unsafe { parts(file) };
     let Some(image) = &this.image else { return forward!(file, xTruncate, size) };
@@ -115,17 +141,31 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     count_sync();
     // SAFETY: see `parts`.
     let (this, _) = unsafe { parts(file) };
+    let how = this.disk.as_ref().and_then(|disk| disk.strikes(Call::Sync));
     if let Some(image) = &this.image {
+        let mut image = image.lock().expect("no panic holds it");
+        match how {
+            Some(How::Ignored) => return ffi::SQLITE_OK,
+            Some(How::Late) | None => {}
+            Some(how) => {
+                let kept = if how == How::HalfError { image.dirty() / 2 } else { 0 };
+                image.drop_dirty(kept);
+            }
+        }
         // SAFETY: the real file is open.
-        let code = unsafe { image.lock().expect("no panic holds it").flush(this.real) };
+        let code = unsafe { image.flush(this.real) };
         if code != ffi::SQLITE_OK {
             return code;
         }
+    }
+    if let Some(code) = how.and_then(|how| disk::code(Call::Sync, how)) {
+        return code;
     }
     forward!(file, xSync, flags)
 }
 
 unsafe extern "C" fn file_size(file: *mut ffi::sqlite3_file, out: *mut i64) -> c_int {
+    fails!(file, Call::Size);
     // SAFETY: see `parts`.
     let (this, _) = unsafe { parts(file) };
     let Some(image) = &this.image else { return forward!(file, xFileSize, out) };
@@ -136,6 +176,7 @@ unsafe extern "C" fn file_size(file: *mut ffi::sqlite3_file, out: *mut i64) -> c
 }
 
 unsafe extern "C" fn lock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int {
+    fails!(file, Call::Lock);
     forward!(file, xLock, level)
 }
 
@@ -159,9 +200,15 @@ unsafe extern "C" fn sector_size(file: *mut ffi::sqlite3_file) -> c_int {
     forward!(file, xSectorSize)
 }
 
-unsafe extern "C" fn device_characteristics(_file: *mut ffi::sqlite3_file) -> c_int {
-    // Nothing is promised: no atomic writes, no safe appends.
-    0
+unsafe extern "C" fn device_characteristics(file: *mut ffi::sqlite3_file) -> c_int {
+    // SAFETY: see `parts`.
+    let (this, _) = unsafe { parts(file) };
+    match this.disk {
+        // What SQLite takes for granted of all disks: a write does not change bytes beside it. A log is padded without that.
+        Some(_) => ffi::SQLITE_IOCAP_POWERSAFE_OVERWRITE,
+        // Nothing is promised: no atomic writes, no safe appends.
+        None => 0,
+    }
 }
 
 unsafe extern "C" fn shm_map(
@@ -171,10 +218,14 @@ unsafe extern "C" fn shm_map(
     extend: c_int,
     out: *mut *mut c_void,
 ) -> c_int {
+    fails!(file, Call::Map);
     forward!(file, xShmMap, page, size, extend, out.cast())
 }
 
 unsafe extern "C" fn shm_lock(file: *mut ffi::sqlite3_file, offset: c_int, count: c_int, flags: c_int) -> c_int {
+    if flags & ffi::SQLITE_SHM_LOCK != 0 {
+        fails!(file, Call::MapLock);
+    }
     forward!(file, xShmLock, offset, count, flags)
 }
 

@@ -2,12 +2,17 @@
 
 use rusqlite::ffi;
 use std::collections::HashMap;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// A file in memory.
 #[derive(Default)]
 pub(crate) struct Image {
+    /// Which file it is: under the same name there may be another one later.
+    inode: Option<u64>,
     /// The content as the process sees it.
     pub content: Vec<u8>,
     /// Ranges that the real file lacks.
@@ -26,12 +31,15 @@ fn images() -> &'static Mutex<HashMap<CString, Shared>> {
 
 /// The image of the file `name`, read from `real` by the first that opens it.
 pub(crate) unsafe fn attach(name: &CStr, real: *mut ffi::sqlite3_file) -> Result<Shared, i32> {
+    let inode = std::fs::metadata(OsStr::from_bytes(name.to_bytes())).ok().map(|found| found.ino());
     let mut images = images().lock().expect("no panic holds it");
-    if let Some(image) = images.get(name) {
+    if let Some(image) = images.get(name)
+        && image.lock().expect("no panic holds it").inode == inode
+    {
         return Ok(Arc::clone(image));
     }
     // SAFETY: `real` was just opened by the base VFS.
-    let image = Arc::new(Mutex::new(unsafe { Image::load(real)? }));
+    let image = Arc::new(Mutex::new(Image { inode, ..unsafe { Image::load(real)? } }));
     images.insert(name.to_owned(), Arc::clone(&image));
     Ok(image)
 }
@@ -39,6 +47,35 @@ pub(crate) unsafe fn attach(name: &CStr, real: *mut ffi::sqlite3_file) -> Result
 /// The file is deleted.
 pub(crate) fn forget(name: &CStr) {
     images().lock().expect("no panic holds it").remove(name);
+}
+
+/// Everything in a folder is forgotten.
+pub(crate) fn forget_folder(folder: &Path) {
+    let inside = |name: &CString| Path::new(OsStr::from_bytes(name.as_bytes())).parent() == Some(folder);
+    images().lock().expect("no panic holds it").retain(|name, _| !inside(name));
+}
+
+/// Writes a file again with what the process sees in it, as the store's own function does for a real file.
+pub(crate) fn write_again(path: &Path) -> std::io::Result<()> {
+    let name = CString::new(path.as_os_str().as_bytes())?;
+    let image = images().lock().expect("no panic holds it").get(&name).cloned();
+    let Some(image) = image else { return Ok(()) };
+    let mut image = image.lock().expect("no panic holds it");
+    if let Some(disk) = super::disk::of(&name)
+        && disk.strikes(super::Call::Sync).is_some()
+    {
+        return Err(std::io::Error::other("the disk fails"));
+    }
+    std::fs::write(path, &image.content)?;
+    image.drop_dirty(0);
+    Ok(())
+}
+
+/// What the process sees in a file that it has opened.
+pub(crate) fn content(path: &Path) -> Option<Vec<u8>> {
+    let name = CString::new(path.as_os_str().as_bytes()).ok()?;
+    let image = images().lock().expect("no panic holds it").get(&name).cloned()?;
+    Some(image.lock().expect("no panic holds it").content.clone())
 }
 
 impl Image {
@@ -77,6 +114,18 @@ impl Image {
     pub fn truncate(&mut self, size: usize) {
         self.content.resize(size, 0);
         self.resized = true;
+    }
+
+    /// The system gives up on what it has not written, but does not forget it: it can be read, and no later sync writes it.
+    /// The first `kept` of it do reach the file with the next sync.
+    pub fn drop_dirty(&mut self, kept: usize) {
+        self.dirty.truncate(kept);
+        self.resized = false;
+    }
+
+    /// How many writes the real file lacks.
+    pub fn dirty(&self) -> usize {
+        self.dirty.len()
     }
 
     /// Brings the real file up to date.
