@@ -13,12 +13,13 @@ use threadmesh_runtime::store::{
 
 use crate::delta::{Delta, Fact};
 use crate::error::InStore;
-use crate::journal::Place;
+use crate::journal::{Place, damaged};
 use crate::keys::{self, Key};
 use crate::names::{Names, NewNames};
 use crate::outbox;
 use crate::query::Current;
 use crate::recent::{Absent, Recent};
+use crate::sum::Sum;
 use crate::view::View;
 
 /// The row of `counters`.
@@ -34,22 +35,33 @@ pub(crate) struct Counters {
 impl Counters {
     /// Reads them.
     pub fn load(conn: &Connection) -> rusqlite::Result<Self> {
-        conn.prepare_cached("SELECT last_time, stamps, audit, effects, settled, slots FROM counters WHERE id = 1")?
+        conn.prepare_cached("SELECT last_time, stamps, audit, effects, settled, slots, sum FROM counters WHERE id = 1")?
             .query_row([], |row| {
                 let place = Place { settled: row.get(4)?, slots: row.get(5)? };
                 let (last_time, stamps, audit, effects) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
-                Ok(Self { last_time, stamps, audit, effects, place })
+                let counters = Self { last_time, stamps, audit, effects, place };
+                if counters.sum() == row.get::<_, i64>(6)? {
+                    return Ok(counters);
+                }
+                Err(damaged("the counters are not what was written"))
             })
+    }
+
+    /// See [`crate::sum`]; that of a new store is in its layout.
+    fn sum(&self) -> i64 {
+        let Self { last_time, stamps, audit, effects, place } = *self;
+        let all = [last_time, stamps, audit, effects, place.settled, place.slots];
+        all.into_iter().fold(Sum::new(), Sum::number).value()
     }
 
     /// Writes them.
     pub fn save(&self, conn: &Connection) -> rusqlite::Result<()> {
         let Self { last_time, stamps, audit, effects, place } = self;
         conn.prepare_cached(
-            "UPDATE counters SET last_time = ?1, stamps = ?2, audit = ?3, effects = ?4, settled = ?5, slots = ?6
+            "UPDATE counters SET last_time = ?1, stamps = ?2, audit = ?3, effects = ?4, settled = ?5, slots = ?6, sum = ?7
              WHERE id = 1",
         )?
-        .execute([last_time, stamps, audit, effects, &place.settled, &place.slots])
+        .execute([last_time, stamps, audit, effects, &place.settled, &place.slots, &self.sum()])
         .map(|_| ())
     }
 }

@@ -6,13 +6,15 @@
 
 use rusqlite::{Connection, params};
 
+use crate::apply::Counters;
 use crate::delta::{Delta, Fact, Mark};
 use crate::keys::{self, Key, put_number, take_number};
+use crate::sum::Sum;
 
 /// Bytes of a slot: with its number and the headers, a page of 4096 holds exactly one.
 const SLOT: usize = 4_000;
-/// The turn and the length, in front of a batch.
-const HEAD: usize = 16;
+/// The turn, the length and the sum, in front of a batch.
+const HEAD: usize = 24;
 
 const CHANGED: u8 = 0;
 const NEW: u8 = 1;
@@ -30,8 +32,7 @@ pub(crate) struct Place {
 impl Place {
     /// That of the snapshot that `conn` reads.
     pub fn load(conn: &Connection) -> rusqlite::Result<Self> {
-        conn.prepare_cached("SELECT settled, slots FROM counters WHERE id = 1")?
-            .query_row([], |row| Ok(Self { settled: row.get(0)?, slots: row.get(1)? }))
+        Ok(Counters::load(conn)?.place)
     }
 }
 
@@ -55,7 +56,9 @@ pub(crate) fn encode(layer: &Delta, settled: i64) -> Vec<u8> {
     }
     let length = (bytes.len() - HEAD) as u64;
     bytes[..8].copy_from_slice(&settled.to_le_bytes());
-    bytes[8..HEAD].copy_from_slice(&length.to_le_bytes());
+    bytes[8..16].copy_from_slice(&length.to_le_bytes());
+    let sum = Sum::new().number(settled).bytes(&bytes[HEAD..]).value();
+    bytes[16..HEAD].copy_from_slice(&sum.to_le_bytes());
     bytes.resize(bytes.len().next_multiple_of(SLOT), 0);
     bytes
 }
@@ -104,7 +107,7 @@ pub(crate) fn clear(conn: &Connection) -> rusqlite::Result<usize> {
 /// The batch in `bytes`, once all of it is there.
 fn complete(bytes: &[u8], settled: i64) -> rusqlite::Result<Option<Delta>> {
     let malformed = || damaged("the journal is malformed");
-    let number = |from: usize| bytes.get(from..from + 8).and_then(|bytes| bytes.try_into().ok());
+    let number = |from: usize| bytes.get(from..from + 8).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
     let (turn, length) = (number(0).map(i64::from_le_bytes), number(8).map(u64::from_le_bytes));
     let length = length.and_then(|length| usize::try_from(length).ok()).ok_or_else(malformed)?;
     if turn != Some(settled) {
@@ -112,7 +115,10 @@ fn complete(bytes: &[u8], settled: i64) -> rusqlite::Result<Option<Delta>> {
     }
     let end = length.checked_add(HEAD).ok_or_else(malformed)?;
     match bytes.get(HEAD..end) {
-        Some(batch) => decode(batch).ok_or_else(malformed).map(Some),
+        Some(batch) if number(16) == Some(Sum::new().number(settled).bytes(batch).value().to_le_bytes()) => {
+            decode(batch).ok_or_else(malformed).map(Some)
+        }
+        Some(_) => Err(damaged("a batch of the journal is not what was written")),
         None => Ok(None),
     }
 }

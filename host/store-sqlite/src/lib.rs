@@ -11,7 +11,7 @@
 //! * **Shared.** Writers of different processes queue at `<file>.lock`, since SQLite's own busy handler lets whoever comes
 //!   back first win. Nobody sees a busy error before [`Options::busy_limit`].
 //! * **Careful with what it finds.** A file from a newer program is left as it is, byte for byte. A damaged one is never
-//!   repaired, emptied or made again. Network and VM-shared file systems, on which the log's shared memory does not work,
+//!   repaired, emptied or made again; rows, journal and counters carry checksums, which SQLite's pages lack. Network and VM-shared file systems, on which the log's shared memory does not work,
 //!   are refused unless [`Options::allow_network_fs`] is set.
 //!
 //! # Layout
@@ -39,6 +39,7 @@ mod error;
 mod files;
 mod journal;
 mod keys;
+mod log;
 mod names;
 mod open;
 mod options;
@@ -51,6 +52,7 @@ mod recent;
 mod schema;
 mod settle;
 mod store;
+mod sum;
 mod view;
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use crate::connection::{Conn, Use};
 use crate::error::OpenError;
 use crate::files::{self, Location};
+use crate::log;
 use crate::options::Options;
 use crate::place;
 use crate::query;
@@ -93,6 +94,12 @@ fn look(
     if layout > known_layout || minimum_core > core {
         return Ok((conn, Some(OpenError::Newer { path, layout, known_layout, minimum_core, core })));
     }
+    let valid = conn.raw.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get(1)).unwrap_or(0_i64);
+    if log::is_damaged(&location.beside("-wal"), valid.unsigned_abs())
+        .map_err(|error| OpenError::io(&location.file, "its log cannot be read", &error))?
+    {
+        return Err(OpenError::damaged(&path, "its log is damaged in front of what was committed"));
+    }
     if options.quick_check
         && let Some(detail) = quick_check(&conn.raw).map_err(in_open)?
     {
@@ -135,8 +142,14 @@ fn in_one_snapshot(conn: &Connection) -> rusqlite::Result<Found> {
 }
 
 /// What SQLite finds wrong with the file; nothing where it is well.
-pub(crate) fn quick_check(conn: &Connection) -> rusqlite::Result<Option<String>> {
+fn quick_check(conn: &Connection) -> rusqlite::Result<Option<String>> {
     let verdict: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    Ok((verdict != "ok").then_some(verdict))
+}
+
+/// What SQLite finds wrong with the file and its indexes; nothing where all is well.
+pub(crate) fn integrity_check(conn: &Connection) -> rusqlite::Result<Option<String>> {
+    let verdict: String = conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     Ok((verdict != "ok").then_some(verdict))
 }
 

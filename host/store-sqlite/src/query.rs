@@ -1,14 +1,16 @@
 //! Queries as SQL. An entry without its fact comes out as a null and is reported as damage.
 
-use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 use threadmesh_runtime::store::{Query, Row};
+
+use crate::journal::damaged;
+use crate::{keys, sum};
 
 /// A select with the given condition and order.
 macro_rules! select {
     ($condition:literal, $order:literal) => {
         concat!(
-            "SELECT f.id, e.key, f.revision, f.stamp, f.body",
+            "SELECT f.id, e.key, f.revision, f.stamp, f.name, f.keys, f.sum, f.body_sum, f.body",
             " FROM entries e LEFT JOIN facts f ON f.stamp = e.stamp WHERE e.name = ?1 AND ",
             $condition,
             " ORDER BY ",
@@ -36,20 +38,54 @@ pub(crate) fn rows(conn: &Connection, name: i64, query: &Query, limit: u32) -> r
     };
     let mut made = Vec::new();
     while let Some(row) = found.next()? {
-        made.push(Row {
-            id: row.get(0)?,
-            key: row.get(1)?,
-            revision: row.get(2)?,
-            body: row.get(4)?,
-            stamp: unsigned(row, 3)?,
-        });
+        made.push(checked(row)?);
     }
     Ok(made)
 }
 
+/// A row of one of the selects, if it is what was written.
+fn checked(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
+    let made =
+        Row { id: row.get(0)?, key: row.get(1)?, revision: row.get(2)?, stamp: unsigned(row, 3)?, body: row.get(8)? };
+    let body_sum = row.get(7)?;
+    let head =
+        sum::of_head(made.stamp.cast_signed(), made.revision, row.get(4)?, &made.id, sum::blob(row, 5)?, body_sum);
+    if head == row.get::<_, i64>(6)? && sum::of_body(&made.body) == body_sum { Ok(made) } else { Err(wrong_sum()) }
+}
+
+fn wrong_sum() -> rusqlite::Error {
+    damaged("a row is not what was written")
+}
+
+/// Reads all rows of the tables and looks for each of their keys; the first finding.
+pub(crate) fn check_all(conn: &Connection) -> rusqlite::Result<Option<&'static str>> {
+    let mut statement = conn.prepare("SELECT id, NULL, revision, stamp, name, keys, sum, body_sum, body FROM facts")?;
+    let mut has = conn.prepare("SELECT 1 FROM entries WHERE name = ?1 AND key = ?2 AND stamp = ?3")?;
+    let (mut rows, mut count) = (statement.query([])?, 0_i64);
+    while let Some(row) = rows.next()? {
+        let (id, stamp): (String, i64) = (row.get(0)?, row.get(3)?);
+        let (keys, body_sum) = (sum::blob(row, 5)?, row.get(7)?);
+        let head = sum::of_head(stamp, row.get(2)?, row.get(4)?, &id, keys, body_sum);
+        if head != row.get::<_, i64>(6)? || sum::of_body(row.get_ref(8)?.as_str()?) != body_sum {
+            return Ok(Some("a row is not what was written"));
+        }
+        let Ok(mut keys) = keys::decode(keys) else { return Ok(Some("the list of a row's keys is malformed")) };
+        keys.push((row.get(4)?, &id));
+        for (name, key) in &keys {
+            if !has.exists(params![name, key, stamp])? {
+                return Ok(Some("a row is not found under one of its keys"));
+            }
+        }
+        count += keys.len() as i64;
+    }
+    let entries: i64 = conn.query_row("SELECT count(*) FROM entries", [], |row| row.get(0))?;
+    Ok((entries != count).then_some("a key leads to no row"))
+}
+
 /// What the selects begin with, before they are put together.
 #[cfg(test)]
-pub(crate) const PARTS: [&str; 1] = ["SELECT f.id, e.key, f.revision, f.stamp, f.body"];
+pub(crate) const PARTS: [&str; 1] =
+    ["SELECT f.id, e.key, f.revision, f.stamp, f.name, f.keys, f.sum, f.body_sum, f.body"];
 
 /// Every select that is put together from parts.
 #[cfg(test)]
@@ -60,7 +96,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static str> {
 /// Whether the tables and indexes have what the queries ask for.
 pub(crate) fn fits(conn: &Connection) -> bool {
     let others = [
-        "SELECT last_time, stamps, audit, effects, settled, slots FROM counters WHERE id = 1",
+        "SELECT last_time, stamps, audit, effects, settled, slots, sum FROM counters WHERE id = 1",
         "SELECT slot, chunk FROM journal WHERE slot = 0",
         "SELECT id FROM outbox INDEXED BY outbox_due WHERE due = 0",
         "SELECT number FROM names WHERE collection = ?1 AND index_name = ?2",
@@ -84,14 +120,13 @@ pub(crate) struct Current {
 
 /// The row with `id` in the collection whose index without a name has the number `name`, by the tables alone.
 pub(crate) fn current(conn: &Connection, name: i64, id: &str) -> rusqlite::Result<Option<Current>> {
-    let sql = "SELECT f.stamp, f.revision, f.keys FROM entries e LEFT JOIN facts f ON f.stamp = e.stamp
+    let sql = "SELECT f.stamp, f.revision, f.keys, f.name, f.sum, f.body_sum FROM entries e LEFT JOIN facts f ON f.stamp = e.stamp
                WHERE e.name = ?1 AND e.key = ?2 LIMIT 1";
     let make = |row: &SqlRow<'_>| {
-        let keys = match row.get_ref(2)? {
-            ValueRef::Blob(keys) => keys.to_vec(),
-            other => return Err(rusqlite::Error::InvalidColumnType(2, "keys".into(), other.data_type())),
-        };
-        Ok(Current { stamp: row.get(0)?, revision: row.get(1)?, keys })
+        let current = Current { stamp: row.get(0)?, revision: row.get(1)?, keys: sum::blob(row, 2)?.to_vec() };
+        let Current { stamp, revision, keys } = &current;
+        let sum = sum::of_head(*stamp, *revision, row.get(3)?, id, keys, row.get(5)?);
+        if sum == row.get::<_, i64>(4)? { Ok(current) } else { Err(wrong_sum()) }
     };
     conn.prepare_cached(sql)?.query_row(params![name, id], make).optional()
 }

@@ -6,6 +6,7 @@ use threadmesh_runtime::store::StoreError;
 
 use crate::delta::{Delta, Fact};
 use crate::error::InStore;
+use crate::sum;
 
 /// Makes the changes of `delta` in the tables, in which nothing is that it takes for new, and everything else that it
 /// changes.
@@ -36,9 +37,9 @@ impl<'c> Rows<'c> {
     fn prepare(conn: &'c Connection) -> rusqlite::Result<Self> {
         Ok(Self {
             make: conn.prepare_cached(
-                "INSERT INTO facts (stamp, revision, name, id, keys, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT INTO facts (stamp, revision, name, id, keys, sum, body_sum, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             )?,
-            change: conn.prepare_cached("UPDATE facts SET revision = ?2, keys = ?3, body = ?4 WHERE stamp = ?1")?,
+            change: conn.prepare_cached("UPDATE facts SET revision = ?2, keys = ?3, sum = ?4, body_sum = ?5, body = ?6 WHERE stamp = ?1")?,
             remove: conn.prepare_cached("DELETE FROM facts WHERE stamp = ?1")?,
         })
     }
@@ -46,10 +47,12 @@ impl<'c> Rows<'c> {
     fn write(&mut self, stamp: i64, fact: Option<&Fact>) -> rusqlite::Result<usize> {
         let Some(fact) = fact else { return self.remove.execute([stamp]) };
         let Fact { revision, name, id, keys, body, new } = fact;
+        let body_sum = sum::of_body(body);
+        let sum = sum::of_head(stamp, *revision, *name, id, keys, body_sum);
         if *new {
-            self.make.execute(params![stamp, revision, name, id, keys, body])
+            self.make.execute(params![stamp, revision, name, id, keys, sum, body_sum, body])
         } else {
-            self.change.execute(params![stamp, revision, keys, body])
+            self.change.execute(params![stamp, revision, keys, sum, body_sum, body])
         }
     }
 }

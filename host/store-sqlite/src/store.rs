@@ -13,7 +13,7 @@ use crate::connection::Conn;
 use crate::error::{OpenError, store_error};
 use crate::files;
 use crate::names::Names;
-use crate::open::{Opened, open, quick_check};
+use crate::open::{Opened, integrity_check, open};
 use crate::options::Options;
 use crate::outbox;
 use crate::pool::Pool;
@@ -82,10 +82,10 @@ impl SqliteStore {
         self.writer()?.empty_log(began, wait)
     }
 
-    /// SQLite's quick check of the whole file, and whether every key leads to its row; [`StoreError::Damaged`] with the
-    /// first finding.
+    /// SQLite's integrity check of the whole file, and whether every row is what was written and found under its keys;
+    /// [`StoreError::Damaged`] with the first finding.
     pub fn check(&self) -> Result<(), StoreError> {
-        let finding = self.pool.read(|conn| match quick_check(conn)? {
+        let finding = self.pool.read(|conn| match integrity_check(conn)? {
             Some(finding) => Ok(Some(finding)),
             None => self.recent.read(conn, inner_check),
         })?;
@@ -196,6 +196,9 @@ fn inner_check(view: &View<'_>) -> rusqlite::Result<Option<String>> {
         if view.conn.prepare(sql)?.exists([])? {
             return Ok(Some(finding.to_owned()));
         }
+    }
+    if let Some(finding) = query::check_all(view.conn)? {
+        return Ok(Some(finding.to_owned()));
     }
     if let Some(key) = view.stray_key() {
         return Ok(Some(format!("the key {key} in the journal leads to a row that is gone")));

@@ -55,7 +55,8 @@ pub const LENGTH: usize = STEPS.len();
 /// A life as far as it was acknowledged.
 #[derive(Clone, Debug)]
 pub struct Life {
-    now: i64,
+    /// When it began, in milliseconds.
+    pub now: i64,
     /// What was answered to the steps so far.
     pub answers: Vec<Value>,
 }

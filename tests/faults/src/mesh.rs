@@ -111,7 +111,7 @@ impl Mesh {
             write_again: if through { vfs::write_again } else { plain.write_again },
             read_only,
             journal_pages: 8,
-            checkpoint_pages: 40,
+            checkpoint_pages: if through { 40 } else { plain.checkpoint_pages },
             busy_limit: Duration::from_secs(10),
             ..plain
         };

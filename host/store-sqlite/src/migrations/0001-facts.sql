@@ -12,9 +12,10 @@ CREATE TABLE counters (
   audit INTEGER NOT NULL,     -- the last audit position
   effects INTEGER NOT NULL,   -- the last number given to a stored effect
   settled INTEGER NOT NULL,   -- how often the journal was carried over into the tables
-  slots INTEGER NOT NULL      -- how many of its slots hold what was committed since
+  slots INTEGER NOT NULL,     -- how many of its slots hold what was committed since
+  sum INTEGER NOT NULL        -- of all of these
 ) STRICT;
-INSERT INTO counters VALUES (1, 0, 0, 0, 0, 0, 0);
+INSERT INTO counters VALUES (1, 0, 0, 0, 0, 0, 0, 4566180709730234573);
 
 -- Small numbers for (collection, index); the index without a name is by id.
 CREATE TABLE names (
@@ -31,6 +32,8 @@ CREATE TABLE facts (
   name INTEGER NOT NULL,      -- of the collection's index without a name
   id TEXT NOT NULL,
   keys BLOB NOT NULL,         -- all entries of the row but that by id
+  sum INTEGER NOT NULL,       -- of all of these and body_sum
+  body_sum INTEGER NOT NULL,
   body TEXT NOT NULL
 ) STRICT;
 
