@@ -2,6 +2,7 @@
 
 mod calls;
 mod demo;
+mod disk;
 mod documents;
 mod http;
 mod mesh;

@@ -25,6 +25,7 @@ struct Log {
     big: bool,
     salts: [u8; 8],
     sums: Sums,
+    begin: [u8; HEADER],
 }
 
 /// The header of a frame.
@@ -39,13 +40,25 @@ struct Frame {
 /// Whether the log at `path` is damaged in front of something that was committed. `valid` is how many of its frames
 /// SQLite uses.
 pub(crate) fn is_damaged(path: &Path, valid: u64) -> io::Result<bool> {
+    match look(path, valid) {
+        // Somebody has emptied it meanwhile.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        other => other,
+    }
+}
+
+fn look(path: &Path, valid: u64) -> io::Result<bool> {
     let Some(log) = Log::open(path)? else { return Ok(false) };
     // Mostly nothing of this turn of the log is behind the frames in use, and reading their headers is enough.
     if log.first(valid, |frame| frame.commits)?.is_none() {
         return Ok(false);
     }
     let Some(wrong) = log.first_wrong()? else { return Ok(false) };
-    log.commit_goes_on_behind(wrong)
+    let Some(commit) = log.commit_that_goes_on(wrong)? else { return Ok(false) };
+    // Somebody may have written what was wrong a moment ago; whatever is in front of that commit is complete by now, unless
+    // a new turn of the log has begun, whose header is written first.
+    let still = log.first_wrong()?.is_some_and(|wrong| wrong <= commit);
+    Ok(still && log.header()? == log.begin)
 }
 
 impl Log {
@@ -70,7 +83,14 @@ impl Log {
             return Ok(None);
         }
         let frames = (length - HEADER as u64) / (page + FRAME_HEADER) as u64;
-        Ok(Some(Self { file, page, frames, big, salts: eight(&header, 16), sums }))
+        Ok(Some(Self { file, page, frames, big, salts: eight(&header, 16), sums, begin: header }))
+    }
+
+    /// The header as it is now.
+    fn header(&self) -> io::Result<[u8; HEADER]> {
+        let mut header = [0; HEADER];
+        self.file.read_exact_at(&mut header, 0)?;
+        Ok(header)
     }
 
     fn place(&self, number: u64) -> u64 {
@@ -121,8 +141,8 @@ impl Log {
         Ok(None)
     }
 
-    /// Whether, from `from` on, a commit is followed by a frame that fits it.
-    fn commit_goes_on_behind(&self, from: u64) -> io::Result<bool> {
+    /// The first commit from `from` on that is followed by a frame that fits it.
+    fn commit_that_goes_on(&self, from: u64) -> io::Result<Option<u64>> {
         let mut from = from;
         while let Some((number, commit)) = self.first(from, |frame| frame.commits)? {
             from = number + 1;
@@ -133,10 +153,10 @@ impl Log {
             // A commit can be repeated to fill a sector, before it is flushed.
             let repeated = next.commits && next.page == commit.page;
             if next.salts == self.salts && !repeated && self.behind(from, &next, commit.sums)? == next.sums {
-                return Ok(true);
+                return Ok(Some(number));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 }
 

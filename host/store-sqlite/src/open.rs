@@ -239,12 +239,14 @@ fn fill(new: &Location, options: &Options, migrations: &[Migration]) -> Result<(
     schema::migrate(&conn.raw, migrations, options.minimum_core)
         .map_err(|error| OpenError::while_opening(&new.file, error))?;
     // Closing would carry the log over as well, but does not say where that fails; without its log the file is no store.
-    let left: i64 = conn
+    let left: (i64, i64) = conn
         .raw
-        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| Ok(row.get::<_, i64>(0)? + row.get::<_, i64>(1)?))
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| Ok((row.get(0)?, row.get(1)?)))
         .map_err(in_open)?;
-    if left != 0 {
-        return Err(OpenError::Busy { path: new.file.clone(), waited_ms: began.elapsed().as_millis() as u64 });
+    if left != (0, 0) {
+        // Also where SQLite has said that there is a log, and could not make one.
+        let detail = "the new file has no log that could be carried over; try again".to_owned();
+        return Err(OpenError::Io { path: new.file.clone(), detail });
     }
     conn.raw.close().map_err(|(_, error)| in_open(error))
 }

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 use threadmesh_runtime::store::{Query, Row};
 
 use crate::journal::damaged;
-use crate::{keys, sum};
+use crate::sum;
 
 /// A select with the given condition and order.
 macro_rules! select {
@@ -55,31 +55,6 @@ fn checked(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
 
 fn wrong_sum() -> rusqlite::Error {
     damaged("a row is not what was written")
-}
-
-/// Reads all rows of the tables and looks for each of their keys; the first finding.
-pub(crate) fn check_all(conn: &Connection) -> rusqlite::Result<Option<&'static str>> {
-    let mut statement = conn.prepare("SELECT id, NULL, revision, stamp, name, keys, sum, body_sum, body FROM facts")?;
-    let mut has = conn.prepare("SELECT 1 FROM entries WHERE name = ?1 AND key = ?2 AND stamp = ?3")?;
-    let (mut rows, mut count) = (statement.query([])?, 0_i64);
-    while let Some(row) = rows.next()? {
-        let (id, stamp): (String, i64) = (row.get(0)?, row.get(3)?);
-        let (keys, body_sum) = (sum::blob(row, 5)?, row.get(7)?);
-        let head = sum::of_head(stamp, row.get(2)?, row.get(4)?, &id, keys, body_sum);
-        if head != row.get::<_, i64>(6)? || sum::of_body(row.get_ref(8)?.as_str()?) != body_sum {
-            return Ok(Some("a row is not what was written"));
-        }
-        let Ok(mut keys) = keys::decode(keys) else { return Ok(Some("the list of a row's keys is malformed")) };
-        keys.push((row.get(4)?, &id));
-        for (name, key) in &keys {
-            if !has.exists(params![name, key, stamp])? {
-                return Ok(Some("a row is not found under one of its keys"));
-            }
-        }
-        count += keys.len() as i64;
-    }
-    let entries: i64 = conn.query_row("SELECT count(*) FROM entries", [], |row| row.get(0))?;
-    Ok((entries != count).then_some("a key leads to no row"))
 }
 
 /// What the selects begin with, before they are put together.

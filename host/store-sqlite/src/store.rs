@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, params};
 use threadmesh_runtime::store::{Answer, Batch, EffectLease, LeasedEffect, Query, Scrub, Store, StoreError, Turn};
 
 use crate::apply::Counters;
@@ -21,6 +21,7 @@ use crate::query;
 use crate::recent::Recent;
 use crate::schema::{MIGRATIONS, Migration};
 use crate::view::View;
+use crate::{keys, sum};
 
 /// A store in one SQLite file; see the [crate](crate). Shared by all threads of a process.
 #[derive(Debug)]
@@ -197,7 +198,7 @@ fn inner_check(view: &View<'_>) -> rusqlite::Result<Option<String>> {
             return Ok(Some(finding.to_owned()));
         }
     }
-    if let Some(finding) = query::check_all(view.conn)? {
+    if let Some(finding) = check_rows(view.conn)? {
         return Ok(Some(finding.to_owned()));
     }
     if let Some(key) = view.stray_key() {
@@ -214,4 +215,29 @@ fn audit_is_dense(view: &View<'_>) -> rusqlite::Result<bool> {
     let (name, stored) = found.unwrap_or_default();
     let counted: i64 = view.conn.query_row("SELECT audit FROM counters", [], |row| row.get(0))?;
     Ok(counted == stored + view.coming(name) as i64)
+}
+
+/// Reads all rows of the tables and looks for each of their keys; the first finding.
+fn check_rows(conn: &Connection) -> rusqlite::Result<Option<&'static str>> {
+    let mut statement = conn.prepare("SELECT id, NULL, revision, stamp, name, keys, sum, body_sum, body FROM facts")?;
+    let mut has = conn.prepare("SELECT 1 FROM entries WHERE name = ?1 AND key = ?2 AND stamp = ?3")?;
+    let (mut rows, mut count) = (statement.query([])?, 0_i64);
+    while let Some(row) = rows.next()? {
+        let (id, stamp): (String, i64) = (row.get(0)?, row.get(3)?);
+        let (keys, body_sum) = (sum::blob(row, 5)?, row.get(7)?);
+        let head = sum::of_head(stamp, row.get(2)?, row.get(4)?, &id, keys, body_sum);
+        if head != row.get::<_, i64>(6)? || sum::of_body(row.get_ref(8)?.as_str()?) != body_sum {
+            return Ok(Some("a row is not what was written"));
+        }
+        let Ok(mut keys) = keys::decode(keys) else { return Ok(Some("the list of a row's keys is malformed")) };
+        keys.push((row.get(4)?, &id));
+        for (name, key) in &keys {
+            if !has.exists(params![name, key, stamp])? {
+                return Ok(Some("a row is not found under one of its keys"));
+            }
+        }
+        count += keys.len() as i64;
+    }
+    let entries: i64 = conn.query_row("SELECT count(*) FROM entries", [], |row| row.get(0))?;
+    Ok((entries != count).then_some("a key leads to no row"))
 }

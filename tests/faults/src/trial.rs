@@ -114,7 +114,7 @@ impl Trial<'_> {
                     });
                 }
                 Err(fault) => {
-                    typed(&fault, &["open:io", "open:busy", "host:store-unavailable"])?;
+                    typed(&fault, &["open:io", "host:store-unavailable"])?;
                     self.seen.unopened += 1;
                     if self.life.answers.is_empty() && !self.doubt {
                         self.look("power failure while it is made", false)?;
