@@ -73,7 +73,7 @@ impl Seen {
         let ended = first["problem"]["code"].as_str().unwrap_or(status);
         self.ended.insert((call.method.to_owned(), ended.to_owned()));
         let changes = ["writes", "audit", "effects"].iter().any(|part| first[part] != json!([]));
-        if changes && (status != "accepted" || read_only(&call.method)) {
+        if changes && (status != "accepted" || read_only(call.method)) {
             return Err(format!("{status}, and yet it changes something: {first:#}"));
         }
         if ended == "not-visible" {

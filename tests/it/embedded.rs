@@ -6,7 +6,7 @@ use threadmesh_native::NativeCore;
 use threadmesh_runtime::host::Clock;
 use threadmesh_runtime::store::Store;
 use threadmesh_runtime::wit::{Operation, Principal, PrincipalKind, Status};
-use threadmesh_runtime::{Core, Host, Session};
+use threadmesh_runtime::{Core, Host};
 
 /// Whether an operation never writes, and so takes no idempotency key.
 pub fn read_only(method: &str) -> bool {
