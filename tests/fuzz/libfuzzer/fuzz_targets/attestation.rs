@@ -1,0 +1,4 @@
+//! The target `attestation`.
+#![no_main]
+
+threadmesh_libfuzzer::fuzz!("attestation");

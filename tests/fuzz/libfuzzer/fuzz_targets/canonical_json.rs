@@ -1,0 +1,4 @@
+//! The target `canonical-json`.
+#![no_main]
+
+threadmesh_libfuzzer::fuzz!("canonical-json");

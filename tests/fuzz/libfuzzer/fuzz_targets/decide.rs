@@ -1,0 +1,4 @@
+//! The target `decide`.
+#![no_main]
+
+threadmesh_libfuzzer::fuzz!("decide");

@@ -1,0 +1,4 @@
+//! The target `documents`.
+#![no_main]
+
+threadmesh_libfuzzer::fuzz!("documents");

@@ -1,0 +1,4 @@
+//! The target `jsonrpc`.
+#![no_main]
+
+threadmesh_libfuzzer::fuzz!("jsonrpc");

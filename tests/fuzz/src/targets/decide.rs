@@ -1,0 +1,117 @@
+//! Decisions: scenarios in the form of the conformance vectors, over a store that the decisions themselves fill.
+//!
+//! What a store could hold is reached by operations only; then rows are damaged, which no store does, and the rules must
+//! still come to an end.
+
+pub mod cast;
+mod life;
+mod sound;
+
+pub(crate) use sound::sound;
+
+use crate::{random::Random, store::Store};
+use life::Life;
+use serde_json::Value as Other;
+use threadmesh_protocol::{
+    Code, Error,
+    coordinator::{Answer, Decision, Query, Request, Step, decide},
+    generated::limits::ROUNDS_MAX,
+};
+
+/// Steps of a scenario that are performed.
+pub(crate) const STEPS_MAX: usize = 32;
+/// Randomness for calls that need none of their own.
+const ENTROPY: &str = "00000000000000000000000000000000000000000000000000000000000000a1";
+
+/// One scenario. Whether one of its calls was accepted.
+pub fn run(data: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(data) else { return false };
+    let Ok(scenario) = serde_json::from_str::<Other>(text) else { return false };
+    Life::new(&scenario, data).is_some_and(Life::live)
+}
+
+/// How the rounds of one decision ended, and all facts that it had.
+pub struct Ended {
+    /// The last step, or the misuse that the rules found.
+    pub step: Result<Step, Error>,
+    /// The facts.
+    pub answers: Vec<Answer>,
+}
+
+impl Ended {
+    /// The decision, if there is one.
+    pub fn decision(&self) -> Option<&Decision> {
+        match &self.step {
+            Ok(Step::Ready(decision)) => Some(decision),
+            _ => None,
+        }
+    }
+}
+
+/// Decides with the facts of `store`, as a host does.
+pub fn rounds(request: &Request, store: &Store, now: i64) -> Ended {
+    rounds_with(request, store, now, ENTROPY)
+}
+
+/// As [`rounds`], with this entropy.
+pub fn rounds_with(request: &Request, store: &Store, now: i64, entropy: &str) -> Ended {
+    let mut answers: Vec<Answer> = Vec::new();
+    for _ in 0..=ROUNDS_MAX {
+        let step = once(request, &answers, now, entropy);
+        match step {
+            Ok(Step::Needs(queries)) => {
+                asked(request, &queries, &answers);
+                answers.extend(queries.iter().map(|query| store.answer(query)));
+            }
+            step => return Ended { step, answers },
+        }
+    }
+    panic!("{} asks for facts more than {ROUNDS_MAX} times", request.operation);
+}
+
+/// One step, which is the same again, and in whatever order the facts come. Asked of one request in four.
+fn once(request: &Request, answers: &[Answer], now: i64, entropy: &str) -> Result<Step, Error> {
+    let step = decide(request, answers, now as f64, entropy);
+    if !Random::of(request.params.as_bytes()).chance(25) {
+        return step;
+    }
+    assert_eq!(step, decide(request, answers, now as f64, entropy), "another answer to the same question");
+    if answers.len() > 1 {
+        let mut back = answers.to_vec();
+        back.reverse();
+        assert_eq!(step, decide(request, &back, now as f64, entropy), "the order of the facts counts");
+    }
+    step
+}
+
+/// Every query is new, bounded, and about the caller's tenant.
+fn asked(request: &Request, queries: &[Query], answers: &[Answer]) {
+    assert!(!queries.is_empty(), "asks for nothing");
+    let tenant = request.principal.as_ref().map(|principal| key(&principal.tenant)).unwrap_or_default();
+    for (position, query) in queries.iter().enumerate() {
+        assert!(!queries[..position].contains(query), "asks twice for {query:?}");
+        assert!(!answers.iter().any(|answer| answer.query == *query), "asks again for {query:?}");
+        assert!((1..=1001).contains(&query.limit) && !query.collection.is_empty(), "{query:?}");
+        assert!(query.start.is_empty() || of_tenant(&query.start, &tenant), "{query:?} leaves the tenant");
+        assert!(query.end.as_ref().is_none_or(|end| *end >= query.start && end.starts_with(&tenant)), "{query:?}");
+    }
+}
+
+/// Whether a key begins with this part. A key that is a part of another one is escaped once more.
+pub(crate) fn of_tenant(text: &str, tenant: &str) -> bool {
+    let part = |tenant: &str, end: &str| {
+        text.strip_prefix(tenant).is_some_and(|rest| rest.is_empty() || rest.starts_with(end))
+    };
+    let escaped = key(tenant);
+    part(tenant, "/") || part(&escaped, "%2F") || part(&key(&escaped), "%252F")
+}
+
+/// `part` as a part of a key.
+pub(crate) fn key(part: &str) -> String {
+    part.replace('%', "%25").replace('/', "%2F")
+}
+
+/// Whether the rules may answer so to a host that gives them what no store holds.
+pub(crate) fn misuse(error: &Error) -> bool {
+    matches!(error.code, Code::HostMisuse | Code::RecordDamaged)
+}
