@@ -44,6 +44,9 @@ impl Seen {
         if let Some(name) = step["name"].as_str() {
             self.answers.insert(name.into(), text.into());
         }
+        if step.get("ok").is_some() && step.get("error").is_some() {
+            return Err("the step expects an answer and an error, so that either would do".into());
+        }
         if step.get(member).is_none() {
             return Err(format!("answered with {text}"));
         }

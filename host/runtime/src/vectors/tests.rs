@@ -93,6 +93,14 @@ fn steps_are_judged_with_what_earlier_ones_kept() {
 }
 
 #[test]
+fn a_step_that_expects_an_answer_and_an_error_is_no_step() {
+    let steps = json!([{"ok": {"a": 1}, "error": {"code": "x"}}]);
+    for entry in [json!({"result": "{\"a\":1}"}), json!({"error": "{\"data\":{\"code\":\"x\"}}"})] {
+        assert!(matches!(scenario(steps.clone(), json!([entry])), Verdict::Failed(_)));
+    }
+}
+
+#[test]
 fn nothing_is_compared_after_a_step_that_could_not_be_made() {
     let steps = json!([{"ok": {"a": 1}}, {"ok": {}}, {"ok": {"a": 1}}]);
     let left_out = json!({"skipped": "there is no way to make this call"});

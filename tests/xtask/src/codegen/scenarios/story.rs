@@ -145,32 +145,27 @@ impl Step {
 
     /// Done now, with a value that has at least these members.
     pub fn ok(&mut self, value: Value) -> &mut Self {
-        self.ok = Some(self.wrap(false, value));
-        self
+        self.succeeds(false, value)
     }
 
     /// Done before: a replay of the operation, with a value that has at least these members.
     pub fn replayed(&mut self, value: Value) -> &mut Self {
-        self.ok = Some(self.wrap(true, value));
-        self
+        self.succeeds(true, value)
     }
 
     /// Refused with this code.
     pub fn error(&mut self, code: &str) -> &mut Self {
-        self.error = Some(json!({"code": code}));
-        self
+        self.fails(json!({"code": code}))
     }
 
     /// Refused with this code by a rule that the caller is told.
     pub fn refused(&mut self, code: &str, rule: &str) -> &mut Self {
-        self.error = Some(json!({"code": code, "rule": rule}));
-        self.rules(&[rule])
+        self.fails(json!({"code": code, "rule": rule})).rules(&[rule])
     }
 
     /// Refused with this code at a place.
     pub fn error_at(&mut self, code: &str, pointer: &str) -> &mut Self {
-        self.error = Some(json!({"code": code, "pointer": pointer}));
-        self
+        self.fails(json!({"code": code, "pointer": pointer}))
     }
 
     /// The answer is, byte for byte, that of an earlier step.
@@ -182,6 +177,17 @@ impl Step {
     /// The effects that the host is handed.
     pub fn effects(&mut self, effects: Value) -> &mut Self {
         self.effects = Some(effects);
+        self
+    }
+
+    /// Expects an answer, and no error: a step that expects either would pass whatever comes.
+    fn succeeds(&mut self, replay: bool, value: Value) -> &mut Self {
+        (self.ok, self.error) = (Some(self.wrap(replay, value)), None);
+        self
+    }
+
+    fn fails(&mut self, error: Value) -> &mut Self {
+        (self.ok, self.error) = (None, Some(error));
         self
     }
 
