@@ -8,6 +8,7 @@ mod contract;
 mod differential;
 mod embedded;
 mod generated;
+mod guarantees;
 mod layering;
 mod mcp;
 mod program;

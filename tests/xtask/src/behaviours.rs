@@ -87,6 +87,18 @@ pub fn faults(root: &Path) -> Result<Vec<String>> {
     Ok(faults)
 }
 
+/// What is wrong with `names`, a line each: that one is neither a test nor a vector (`group/file: name`), or cannot fail.
+/// Errors: a file that cannot be read.
+pub fn unshown(root: &Path, names: &[String]) -> Result<Vec<String>> {
+    let (vectors, tests) = (vectors(root)?, tests(root)?);
+    let fault = |name: &String| match vectors.get(name).or_else(|| tests.get(name)) {
+        Some(true) => None,
+        Some(false) => Some(format!("{name:?} cannot fail")),
+        None => Some(format!("there is no {name:?}")),
+    };
+    Ok(names.iter().filter_map(fault).collect())
+}
+
 /// What there is to be named.
 struct Known {
     rules: BTreeSet<String>,
