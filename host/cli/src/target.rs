@@ -85,6 +85,39 @@ impl MeshArguments {
     }
 }
 
+/// A message as a command names it.
+#[derive(Clone, Debug, Args)]
+pub struct SenderArguments {
+    /// The incarnation that sent the message
+    #[arg(long, value_name = "ID")]
+    pub sender: Option<String>,
+    /// The owner of that incarnation, as user:alice: needed where owners use the same ids
+    #[arg(long, value_name = "KIND:ID", value_parser = owner)]
+    pub owner: Option<String>,
+}
+
+impl SenderArguments {
+    /// The params that name `message`: sent by the named incarnation, else by the caller's own.
+    pub fn name(&self, message: &str, principal: &Principal) -> Result<Value, Failure> {
+        let sender = self.sender.as_ref().or(principal.incarnation.as_ref()).ok_or_else(|| {
+            Failure::unusable("usage", "whose message is it?", "name the sender's incarnation: --sender ID")
+        })?;
+        let mut name = json!({"senderIncarnationId": sender, "messageId": message});
+        if let Some(owner) = &self.owner {
+            name["owner"] = json!(owner);
+        }
+        Ok(name)
+    }
+}
+
+/// For clap: who owns a task.
+fn owner(text: &str) -> Result<String, String> {
+    match text.split_once(':') {
+        Some(("user" | "policy", id)) if !id.is_empty() => Ok(text.to_owned()),
+        _ => Err("an owner is written user:ID or policy:ID, as user:alice".to_owned()),
+    }
+}
+
 /// A task incarnation as people write it: `TASK@INCARNATION`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskName {

@@ -64,7 +64,7 @@ impl Context<'_> {
     /// Adds `event` to the streams of `boxes`.
     pub fn record(&mut self, boxes: &mut [&mut Row<Box>], event: &Event<'_>) -> Flow<()> {
         let mut entries = Vec::new();
-        let own = self.principal.incarnation.as_deref().and_then(|own| self.own_row(&self.principal.id, own));
+        let own = self.caller_row();
         for row in boxes.iter_mut() {
             if own.as_ref() == Some(&row.id) {
                 row.record.active = Some(self.now);

@@ -10,6 +10,7 @@ use super::records::{
     life::{self, Life},
     task::{self, Task},
 };
+use super::who::{MessageName, only};
 use super::{Query, Stored, keys};
 use crate::rules::check;
 use crate::{Code, Error, Rule};
@@ -57,24 +58,17 @@ pub(crate) enum Role {
     Host,
 }
 
-impl Role {
-    /// Whether the caller has it by its kind, and not by a part in the message.
-    fn of_office(self) -> bool {
-        matches!(self, Self::Policy | Self::Operator | Self::Host)
-    }
-}
-
 impl Context<'_> {
     /// The queries that bring a message and both ends in one round, where the caller is one of them.
-    pub fn scene_queries(&self, message: &str, sender: &str) -> Vec<Query> {
-        let tenant = self.tenant();
+    pub fn scene_queries(&self, name: MessageName<'_>) -> Vec<Query> {
+        let (tenant, MessageName { message, sender, .. }) = (self.tenant(), name);
         let mut queries = alloc::vec![
             Life::find(tenant, message, sender),
             Task::find_incarnation(tenant, sender),
             Box::find_incarnation(tenant, sender),
         ];
         if let Some(own) = self.principal.incarnation.as_deref().filter(|own| *own != sender) {
-            let id = self.own_row(&self.principal.id, own).unwrap_or_default();
+            let id = self.caller_row().unwrap_or_default();
             queries.push(keys::row(task::COLLECTION, &id));
             queries.push(Box::find(&id));
             queries.push(Grant::find_route(tenant, own, sender));
@@ -83,25 +77,31 @@ impl Context<'_> {
     }
 
     /// The message with its parties, and what the caller is to it. Without any part in it, nothing is visible. Owners may
-    /// use the same ids: whoever sees the messages of all of them, and belongs to neither end, means none where several
-    /// have them, as with tasks ([`own_task`](Self::own_task)).
-    pub fn scene(&mut self, message: &str, sender: &str) -> Flow<(Scene, Role)> {
-        let queries = self.scene_queries(message, sender);
+    /// use the same ids: without an owner, a name means what the caller's own side sent under them, or else the only
+    /// message that it has a part in.
+    pub fn scene(&mut self, name: MessageName<'_>) -> Flow<(Scene, Role)> {
+        let queries = self.scene_queries(name);
         self.fetch(&queries.iter().collect::<Vec<_>>())?;
-        let mut found = None;
-        for row in self.crowd(&Life::find(self.tenant(), message, sender))? {
+        let mut seen = Vec::new();
+        for row in self.crowd(&Life::find(self.tenant(), name.message, name.sender))? {
             let life = Life::read(row)?;
-            let Some(role) = self.role(&life.record) else { continue };
-            if found.is_some() {
-                return Err(not_visible());
-            }
-            found = Some((life, role));
-            if !role.of_office() {
-                break;
+            if let Some(role) = self.role(&life.record) {
+                seen.push((life, role));
             }
         }
-        let (life, role) = found.ok_or_else(not_visible)?;
+        if name.owner.is_none() && seen.iter().any(|(life, _)| self.sent(&life.record)) {
+            seen.retain(|(life, _)| self.sent(&life.record));
+        }
+        let (life, role) = only(seen, name.owner, |(life, _)| &life.record.sender.owner)?;
         Ok((self.assemble(life)?, role))
+    }
+
+    /// Whether the caller sent a message itself, or owns the task that did.
+    fn sent(&self, life: &Life) -> bool {
+        match self.principal.kind {
+            PrincipalKind::Task => self.is_party(&life.sender),
+            _ => self.own_scope().as_ref() == Some(&life.sender.owner),
+        }
     }
 
     /// The message that a submission belongs to.
@@ -167,8 +167,7 @@ impl Context<'_> {
 
     /// Whether the calling task is live itself.
     pub fn self_live(&mut self) -> Flow<bool> {
-        let incarnation = self.principal.incarnation.as_deref().unwrap_or("");
-        Ok(self.own_task(&self.principal.id, incarnation)?.record.live())
+        Ok(self.caller_task()?.record.live())
     }
 
     /// The scope that tasks of this caller are registered in: `kind:id`.

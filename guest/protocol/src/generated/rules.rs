@@ -421,6 +421,8 @@ pub enum Rule {
     OP7,
     /// Adapter profiles are declared by the operator or the host. (settled 5)
     OP9,
+    /// Ids that several owners use mean what the owner has who is named; nothing without one, but for the caller's own. A task of another owner is named by policies, the operator and the host alone. (settled 10, 13)
+    OP10,
     /// A task authors as an agent; a user or policy authors as itself; nobody else authors. (ops 3 messages.send)
     MS1,
     /// The authenticated caller is the sender that the envelope names. (ops 3 messages.send)
@@ -849,6 +851,7 @@ const TABLE: &[Entry] = &[
     Entry("OP-6", Code::IdempotencyConflict, "An idempotency key is used again only with the same content.", true),
     Entry("OP-7", Code::RevisionConflict, "A change names the revision that the record has now.", true),
     Entry("OP-9", Code::OperatorRequired, "Adapter profiles are declared by the operator or the host.", true),
+    Entry("OP-10", Code::NotVisible, "Ids that several owners use mean what the owner has who is named; nothing without one, but for the caller's own. A task of another owner is named by policies, the operator and the host alone.", true),
     Entry("MS-1", Code::SenderActorDenied, "A task authors as an agent; a user or policy authors as itself; nobody else authors.", true),
     Entry("MS-2", Code::PrincipalMismatch, "The authenticated caller is the sender that the envelope names.", true),
     Entry("MS-4", Code::IdempotencyConflict, "A message id of a sender incarnation stands for one envelope digest.", true),
@@ -1168,6 +1171,7 @@ pub const ALL: &[Rule] = &[
     Rule::OP6,
     Rule::OP7,
     Rule::OP9,
+    Rule::OP10,
     Rule::MS1,
     Rule::MS2,
     Rule::MS4,

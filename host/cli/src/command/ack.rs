@@ -3,7 +3,7 @@
 use crate::command::inbox;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::mesh::{Mesh, fresh_key};
-use crate::target::{MeshArguments, TaskName};
+use crate::target::{MeshArguments, SenderArguments, TaskName};
 use crate::terminal::Printer;
 use crate::words;
 use clap::Args;
@@ -14,7 +14,9 @@ use serde_json::{Value, json};
 #[command(after_help = "Examples:
   threadmesh ack msg_0000001 --decision accepted --db mesh.db --as builder
   threadmesh ack msg_0000001 --decision rejected --reason evidence-insufficient --db mesh.db --as builder
-  threadmesh ack msg_0000001 --decision deferred --not-before 2026-12-01T09:00:00Z --db mesh.db --as builder")]
+  threadmesh ack msg_0000001 --decision deferred --not-before 2026-12-01T09:00:00Z --db mesh.db --as builder
+
+The message is looked for in the inbox, unless --sender says whose it is.")]
 pub struct Arguments {
     /// The message
     message: String,
@@ -27,9 +29,8 @@ pub struct Arguments {
     /// A deferral's earliest time (RFC 3339)
     #[arg(long, value_name = "TIME")]
     not_before: Option<String>,
-    /// The sender's incarnation; looked up in the inbox unless given
-    #[arg(long, value_name = "ID")]
-    sender: Option<String>,
+    #[command(flatten)]
+    sender: SenderArguments,
     #[command(flatten)]
     mesh: MeshArguments,
 }
@@ -37,8 +38,7 @@ pub struct Arguments {
 /// Runs it.
 pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     let mut mesh = arguments.mesh.open()?;
-    let (sender, revision) = find(arguments, mesh.as_mut())?;
-    let about = json!({"senderIncarnationId": sender, "messageId": arguments.message});
+    let (about, revision) = find(arguments, mesh.as_mut())?;
     let with = |members: Value| {
         let mut params = about.clone();
         params
@@ -61,6 +61,7 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
         decision["notBefore"] = json!(time);
     }
     let disposition = mesh.value("mailbox.ack", &with(decision))?;
+    let sender = &about["senderIncarnationId"];
     let report = json!({"messageId": arguments.message, "senderIncarnationId": sender, "disposition": disposition});
     printer.show(&report, || {
         let mut lines = vec![format!("{} is decided", arguments.message)];
@@ -70,19 +71,24 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     Ok(Exit::Accepted)
 }
 
-/// The sender and the revision of the message.
+/// The params that name the message, and its revision.
 fn find(arguments: &Arguments, mesh: &mut dyn Mesh) -> Result<(Value, Value), Failure> {
-    if let Some(sender) = &arguments.sender {
-        let params = json!({"senderIncarnationId": sender, "messageId": arguments.message});
-        let disposition = mesh.value("messages.getDisposition", &params)?;
-        return Ok((json!(sender), disposition["revision"].clone()));
+    if arguments.sender.sender.is_some() {
+        let name = arguments.sender.name(&arguments.message, mesh.principal())?;
+        let disposition = mesh.value("messages.getDisposition", &name)?;
+        return Ok((name, disposition["revision"].clone()));
     }
-    let item = in_inbox(mesh, &arguments.message)?;
-    Ok((item["envelope"]["sender"]["incarnationId"].clone(), item["disposition"]["revision"].clone()))
+    let item = in_inbox(mesh, arguments)?;
+    let sender = &item["envelope"]["sender"]["incarnationId"];
+    let name = json!({"senderIncarnationId": sender, "messageId": arguments.message, "owner": item["owner"]});
+    Ok((name, item["disposition"]["revision"].clone()))
 }
 
-/// The one message with this id in the caller's inbox. Two senders may use the same id; then the sender must be named.
-fn in_inbox(mesh: &mut dyn Mesh, message: &str) -> Result<Value, Failure> {
+/// The one message with this id in the caller's inbox. Two senders may use the same id; then the sender must be named, or
+/// its owner where their incarnations have the same id as well.
+fn in_inbox(mesh: &mut dyn Mesh, arguments: &Arguments) -> Result<Value, Failure> {
+    let message = &arguments.message;
+    let meant = |item: &Value| arguments.sender.owner.as_ref().is_none_or(|owner| item["owner"] == owner.as_str());
     let receiver = TaskName::of(mesh.principal())?;
     let mut found: Option<Value> = None;
     let mut after = 0;
@@ -90,8 +96,9 @@ fn in_inbox(mesh: &mut dyn Mesh, message: &str) -> Result<Value, Failure> {
         let mut page = inbox::page(mesh, &receiver, after, 100, 0)?;
         let next = page["nextCursor"].as_u64().unwrap_or(after);
         for item in page.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten() {
-            if item["envelope"]["messageId"] == message && found.replace(item.take()).is_some() {
-                let next = "name the sender's incarnation: --sender ID";
+            if item["envelope"]["messageId"] == message.as_str() && meant(item) && found.replace(item.take()).is_some()
+            {
+                let next = "name the sender's incarnation or its owner: --sender ID, --owner KIND:ID";
                 return Err(Failure::refused("message-ambiguous", "two senders sent a message with this id", next));
             }
         }

@@ -89,9 +89,10 @@ fn one(item: &Value, content: bool) -> Vec<String> {
     let mut lines = vec![
         format!("{}  {}  {}", item["cursor"], text(&envelope["messageId"]), text(&envelope["intent"])),
         format!(
-            "    from     {}@{} ({})",
+            "    from     {}@{} of {} ({})",
             text(&sender["taskId"]),
             text(&sender["incarnationId"]),
+            text(&item["owner"]),
             text(&sender["actorType"])
         ),
         format!("    decision {}, good until {}", text(&item["disposition"]["decision"]), text(&envelope["expiresAt"])),

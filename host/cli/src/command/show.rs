@@ -1,9 +1,8 @@
 //! `threadmesh show MESSAGE`: what became of a message, and who did what.
 
-use crate::command::wait::sender;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::mesh::Mesh;
-use crate::target::MeshArguments;
+use crate::target::{MeshArguments, SenderArguments};
 use crate::terminal::Printer;
 use crate::words;
 use clap::Args;
@@ -14,13 +13,15 @@ use std::collections::BTreeSet;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   threadmesh show msg_0000001 --db mesh.db --as reviewer
-  threadmesh show msg_0000001 --sender inc_review_0001 --db mesh.db --as alice --json")]
+  threadmesh show msg_0000001 --sender inc_review_0001 --db mesh.db --as alice --json
+  threadmesh show msg_0000001 --sender inc_review_0001 --owner user:alice --db mesh.db --as operator
+
+The sender is the caller itself unless --sender names another incarnation.")]
 pub struct Arguments {
     /// The message
     message: String,
-    /// The sender's incarnation; the caller's own unless given
-    #[arg(long, value_name = "ID")]
-    sender: Option<String>,
+    #[command(flatten)]
+    sender: SenderArguments,
     #[command(flatten)]
     mesh: MeshArguments,
 }
@@ -28,19 +29,19 @@ pub struct Arguments {
 /// Runs it.
 pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     let mut mesh = arguments.mesh.open()?;
-    let sender = sender(mesh.principal(), arguments.sender.as_deref())?;
-    let about = json!({"senderIncarnationId": sender, "messageId": arguments.message});
+    let about = arguments.sender.name(&arguments.message, mesh.principal())?;
     let disposition = mesh.value("messages.getDisposition", &about)?;
     let events = trail(mesh.as_mut(), &about)?;
     let submissions = submissions(mesh.as_mut(), &events)?;
     let report = json!({
         "messageId": arguments.message,
-        "senderIncarnationId": sender,
+        "senderIncarnationId": about["senderIncarnationId"],
         "disposition": disposition,
         "submissions": submissions,
         "events": events,
     });
     printer.show(&report, || {
+        let sender = about["senderIncarnationId"].as_str().unwrap_or_default();
         let mut lines = vec![format!("{} from {sender}", arguments.message)];
         lines.extend(words::states(&disposition));
         lines.extend(submissions.iter().flat_map(submission_lines));

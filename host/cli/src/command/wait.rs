@@ -2,7 +2,7 @@
 
 use crate::command::inbox;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::target::{MeshArguments, TaskName};
+use crate::target::{MeshArguments, SenderArguments, TaskName};
 use crate::terminal::Printer;
 use crate::{time, words};
 use clap::Args;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
   threadmesh wait msg_0000001 --for delivery=adapter-submitted --timeout 2m --db mesh.db --as reviewer
   threadmesh wait --inbox --timeout 10m --db mesh.db --as builder
 
-Without --for it waits for any decision. Exit codes: 0 it came, 1 it did not come in time.")]
+Without --for it waits for any decision, without --sender for one on a message of the caller's own. Exit codes: 0 it came, 1 it did not come in time.")]
 pub struct Arguments {
     /// The message
     #[arg(required_unless_present = "inbox", conflicts_with = "inbox")]
@@ -24,9 +24,8 @@ pub struct Arguments {
     /// Wait for any message in the caller's inbox
     #[arg(long)]
     inbox: bool,
-    /// The sender's incarnation; the caller's own unless given
-    #[arg(long, value_name = "ID")]
-    sender: Option<String>,
+    #[command(flatten)]
+    sender: SenderArguments,
     /// A state to wait for, as decision=accepted; with more than one, any of them will do
     #[arg(long = "for", value_name = "MACHINE=STATE")]
     states: Vec<String>,
@@ -48,8 +47,7 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     let mut mesh = arguments.mesh.open()?;
     let (seen, came) = match &arguments.message {
         Some(message) => {
-            let sender = sender(mesh.principal(), arguments.sender.as_deref())?;
-            let mut params = json!({"senderIncarnationId": sender, "messageId": message});
+            let mut params = arguments.sender.name(message, mesh.principal())?;
             watch(arguments.timeout, |patience| {
                 params["timeoutMs"] = patience.into();
                 let disposition = mesh.value("messages.getDisposition", &params)?;
@@ -124,13 +122,4 @@ fn wanted(text: &str) -> Result<(String, String), Failure> {
             "write delivery=…, decision=… or outcome=…",
         )),
     }
-}
-
-/// Whose message it is: the named incarnation's, else the caller's own.
-pub fn sender(principal: &threadmesh_server::tokens::Principal, named: Option<&str>) -> Result<String, Failure> {
-    let own = principal.incarnation.clone();
-    named
-        .map(str::to_owned)
-        .or(own)
-        .ok_or_else(|| Failure::unusable("usage", "whose message is it?", "name the sender's incarnation: --sender ID"))
 }

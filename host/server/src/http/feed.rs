@@ -33,6 +33,15 @@ pub struct TaskRef {
     pub incarnation_id: String,
 }
 
+/// Whose events, as in the params of `tasks.wait`.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// The task.
+    pub task: TaskRef,
+    /// Its owner, where owners use the same ids.
+    pub owner: Option<String>,
+}
+
 /// What comes next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
@@ -80,21 +89,21 @@ type Read = Result<VecDeque<(u64, String)>, String>;
 struct Reader {
     app: Arc<App>,
     caller: Caller,
-    task: TaskRef,
+    subject: Subject,
     /// Kept as long as anything of the feed runs.
     _place: Arc<Place>,
 }
 
 impl Feed {
-    /// The events of `task` after the cursor `after`. Error: the `error` member with which the core refuses the first look.
+    /// The events of `subject` after the cursor `after`. Error: the `error` member with which the core refuses the first look.
     pub async fn start(
         app: &Arc<App>,
         caller: &Caller,
         place: Place,
-        task: TaskRef,
+        subject: Subject,
         after: u64,
     ) -> Result<Self, String> {
-        let reader = Reader { app: Arc::clone(app), caller: caller.clone(), task, _place: Arc::new(place) };
+        let reader = Reader { app: Arc::clone(app), caller: caller.clone(), subject, _place: Arc::new(place) };
         let first = reader.clone();
         let head = tokio::task::spawn_blocking(move || first.head(after)).await;
         let head = head.unwrap_or_else(|_| Err(lost()))?;
@@ -183,7 +192,10 @@ impl Reader {
     }
 
     fn page(&self, after: u64, limit: u32, wait_ms: u64, cancel: &Cancel) -> Read {
-        let params = json!({"task": self.task, "afterCursor": after, "limit": limit, "timeoutMs": wait_ms});
+        let mut params = json!({"afterCursor": after, "limit": limit, "timeoutMs": wait_ms, "task": self.subject.task});
+        if let Some(owner) = &self.subject.owner {
+            params["owner"] = json!(owner);
+        }
         let service = &self.app.service;
         match service.call_until(self.caller.entry(), "tasks.wait", &params.to_string(), cancel) {
             Answer::Result(text) => events(&text).ok_or_else(lost),

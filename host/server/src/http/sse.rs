@@ -1,6 +1,6 @@
 //! `GET /events`: the events of a task as Server-Sent Events.
 
-use super::feed::{Feed, Item, TaskRef};
+use super::feed::{Feed, Item, Subject, TaskRef};
 use super::gate::Caller;
 use super::pool::Kind;
 use super::{App, answer};
@@ -22,6 +22,7 @@ const RETRY_MS: u32 = 1_000;
 pub struct Wanted {
     task_id: String,
     incarnation_id: String,
+    owner: Option<String>,
     after: Option<u64>,
 }
 
@@ -34,7 +35,9 @@ pub async fn events(
 ) -> Response<Body> {
     let invalid = |detail: &str| answer::fault(StatusCode::BAD_REQUEST, "query-invalid", detail);
     let Ok(Query(wanted)) = wanted else {
-        return invalid("taskId and incarnationId, and after if events were seen before; nothing else");
+        return invalid(
+            "taskId and incarnationId, owner where owners use the same ids, and after if events were seen before; nothing else",
+        );
     };
     let after = match headers.get("last-event-id") {
         None => wanted.after.unwrap_or(0),
@@ -48,7 +51,8 @@ pub async fn events(
         Err(full) => return answer::full(full),
     };
     let task = TaskRef { task_id: wanted.task_id, incarnation_id: wanted.incarnation_id };
-    let feed = match Feed::start(&app, &caller, place, task, after).await {
+    let subject = Subject { task, owner: wanted.owner };
+    let feed = match Feed::start(&app, &caller, place, subject, after).await {
         Ok(feed) => feed,
         Err(error) => return answer::refused(&error),
     };

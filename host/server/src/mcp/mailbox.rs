@@ -29,6 +29,7 @@ fn metadata(item: &MailboxListPendingResultItemsItem) -> Value {
         "messageId": envelope.message_id,
         "senderTaskId": envelope.sender.task_id,
         "senderIncarnationId": envelope.sender.incarnation_id,
+        "senderOwner": item.owner,
         "senderKind": envelope.sender.actor_type,
         "relationshipId": envelope.relationship_id,
         "intent": envelope.intent,
@@ -46,7 +47,8 @@ fn metadata(item: &MailboxListPendingResultItemsItem) -> Value {
 
 /// How the message that the arguments name stands.
 pub fn states(call: &ToolCall, sender: &str) -> Result<MessageStates, ToolFault> {
-    let params = MessagesGetDisposition::new(sender.to_owned(), call.needed("messageId"));
+    let mut params = MessagesGetDisposition::new(sender.to_owned(), call.needed("messageId"));
+    params.owner = call.text("senderOwner");
     Ok(call.client().messages_get_disposition(&params).send()?)
 }
 
@@ -61,6 +63,7 @@ pub fn ack(call: &ToolCall) -> Result<Value, ToolFault> {
             sender_incarnation_id: sender.clone(),
             message_id: message.clone(),
             expected_revision: known.revision,
+            owner: call.text("senderOwner"),
             idempotency_key: Some(call.key("claim")),
         };
         let claim = call.client().mailbox_claim(&params).send()?.value;
@@ -69,6 +72,7 @@ pub fn ack(call: &ToolCall) -> Result<Value, ToolFault> {
     let decision = json!({
         "senderIncarnationId": sender,
         "messageId": message,
+        "owner": call.arguments["senderOwner"],
         "claimToken": claim["token"],
         "decision": call.arguments["decision"],
         "reasonCode": call.arguments["reasonCode"],
@@ -94,6 +98,7 @@ pub fn read(call: &ToolCall) -> Result<Value, ToolFault> {
         expected_revision: known.as_i64().unwrap_or_default(),
         session: call.session.id().to_owned(),
         tool_call_id: call.told_id(),
+        owner: call.text("senderOwner"),
         idempotency_key: Some(call.key("read")),
     };
     let admitted = call.client().adapter_admit_context(&params).send()?.value;

@@ -13,6 +13,7 @@ pub fn related(call: &ToolCall) -> Result<Value, ToolFault> {
         task: own,
         after_cursor: call.number("after"),
         limit: Some(call.number("limit").unwrap_or(50)),
+        owner: None,
     };
     let page = call.client().tasks_list_related(&params).send()?;
     let item = |item: &TasksListRelatedResultItemsItem| {

@@ -25,7 +25,8 @@ pub fn send(call: &ToolCall) -> Result<Value, ToolFault> {
 /// Queues a message for whoever sent the message in the arguments.
 pub fn reply(call: &ToolCall) -> Result<Value, ToolFault> {
     call.own_task()?;
-    let params = InspectorSnapshot::new(call.needed("senderIncarnationId"), call.needed("messageId"));
+    let mut params = InspectorSnapshot::new(call.needed("senderIncarnationId"), call.needed("messageId"));
+    params.owner = call.text("senderOwner");
     let message = call.client().inspector_snapshot(&params).send()?.provenance;
     let about = Route {
         target: json!({"taskId": message.source.task_id, "incarnationId": message.source.incarnation_id}),
@@ -54,7 +55,7 @@ fn queue(call: &ToolCall, route: Route) -> Result<Value, ToolFault> {
     let envelope = call.once(&format!("envelope of {message}"), || envelope(call, &message, route))?;
     let envelope: Envelope =
         serde_json::from_value(envelope).map_err(|error| ToolFault::new("arguments-invalid", error.to_string()))?;
-    let params = MessagesSend { envelope, idempotency_key: Some(call.key("send")) };
+    let params = MessagesSend { envelope, owner: None, idempotency_key: Some(call.key("send")) };
     let sent = call.client().messages_send(&params).send()?;
     Ok(json!({
         "messageId": message,

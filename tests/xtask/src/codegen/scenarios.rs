@@ -14,6 +14,7 @@ mod keys;
 mod lives;
 mod mailbox;
 mod outcomes;
+mod owners;
 mod passing;
 mod policy;
 mod proposals;
@@ -59,6 +60,7 @@ const FILES: &[File] = &[
     ("delivery", "reported", reported::stories),
     ("delivery", "interruptions", interruptions::stories),
     ("operations", "inspector", inspector::stories),
+    ("operations", "owners", owners::stories),
     ("operations", "passing", passing::stories),
     ("operations", "proposals", proposals::stories),
     ("operations", "related", related::stories),

@@ -72,9 +72,9 @@ pub(crate) fn prepare(cx: &mut Context<'_>) -> Flow<String> {
 
 /// The message in the params, for its live receiver; whether the call was made before.
 fn receive(cx: &mut Context<'_>) -> Flow<(Scene, bool)> {
-    let (message, sender) = (cx.params.text("messageId")?, cx.params.text("senderIncarnationId")?);
-    hints(cx, Some((message, sender)));
-    let (scene, role) = cx.scene(message, sender)?;
+    let name = cx.message_in_params()?;
+    hints(cx, Some(name));
+    let (scene, role) = cx.scene(name)?;
     scene.receiver_acts(role)?;
     let replayed = cx.replayed()?;
     Ok((scene, replayed))
@@ -140,8 +140,8 @@ fn prepared(scene: &Scene, admission: &Admission, rendering: &Rendering, replay:
 
 /// `adapter.confirmContextAdmission`: whoever holds the token says, with evidence, that the rendering was shown.
 pub(crate) fn confirm(cx: &mut Context<'_>) -> Flow<String> {
-    let (message, sender) = (cx.params.text("messageId")?, cx.params.text("senderIncarnationId")?);
-    let (scene, role) = cx.scene(message, sender)?;
+    let name = cx.message_in_params()?;
+    let (scene, role) = cx.scene(name)?;
     scene.receiver_acts(role)?;
     if cx.replayed()? {
         return Ok(disposition(&scene.life));
@@ -182,8 +182,8 @@ fn admitted(cx: &mut Context<'_>, mut scene: Scene, how: &str, evidence: String)
 
 /// `adapter.recoverContextAdmission`: the token is lost, or its holder is gone.
 pub(crate) fn recover(cx: &mut Context<'_>) -> Flow<String> {
-    let (message, sender) = (cx.params.text("messageId")?, cx.params.text("senderIncarnationId")?);
-    let (scene, role) = cx.scene(message, sender)?;
+    let name = cx.message_in_params()?;
+    let (scene, role) = cx.scene(name)?;
     if matches!(role, Role::Sender | Role::SenderOwner | Role::Host) {
         return Err(not_visible());
     }

@@ -25,8 +25,8 @@ pub(crate) fn source(role: Role) -> &'static str {
 
 /// `messages.recordDelivery`.
 pub(crate) fn record_delivery(cx: &mut Context<'_>) -> Flow<String> {
-    let (message, sender) = (cx.params.text("messageId")?, cx.params.text("senderIncarnationId")?);
-    let (mut scene, role) = cx.scene(message, sender)?;
+    let name = cx.message_in_params()?;
+    let (mut scene, role) = cx.scene(name)?;
     scene.receiver_or_host(role)?;
     if cx.replayed()? {
         return Ok(disposition(&scene.life));

@@ -4,7 +4,6 @@
 use super::send::{self, Envelope};
 use crate::coordinator::context::{Context, Flow, damaged};
 use crate::coordinator::fields::Fields;
-use crate::coordinator::keys;
 use crate::coordinator::records::{
     Party,
     life::Life,
@@ -12,6 +11,7 @@ use crate::coordinator::records::{
     parse,
 };
 use crate::coordinator::scene::{Scene, not_visible};
+use crate::coordinator::who::MessageName;
 use crate::documents::Kind;
 use crate::generated::machines::Decision;
 use crate::json::{self, Value};
@@ -33,29 +33,28 @@ pub(crate) fn forward(cx: &mut Context<'_>) -> Flow<String> {
     let document = cx.shaped.document(Kind::Envelope, "envelope")?.ok_or_else(|| damaged("envelope"))?;
     let envelope = send::read(&document)?;
     send::author(cx, &envelope)?;
-    let (message, sender) = original(cx)?;
-    let named = envelope.parent.as_deref() == Some(message);
+    let original = original(cx)?;
+    let named = envelope.parent.as_deref() == Some(original.message);
     check_at(Rule::FW1, named, || "/envelope/causality/parentMessageId".into())?;
-    for query in cx.scene_queries(message, sender) {
+    for query in cx.scene_queries(original) {
         cx.hint(&query);
     }
-    cx.hint(&keys::under(message::COLLECTION, "", &[cx.tenant(), message, sender], 8));
+    cx.hint(&Message::find(cx.tenant(), original));
     send::prefetch(cx, &envelope)?;
     cx.bring = Some(|cx, life| cx.want(message::COLLECTION, life));
     send::take(cx, envelope, document.digest(), provenance)
 }
 
-/// The message that is passed on: its id, and its sender's incarnation.
-fn original<'a>(cx: &Context<'a>) -> Flow<(&'a str, &'a str)> {
-    let original = cx.params.member("original")?;
-    Ok((original.text("messageId")?, original.text("senderIncarnationId")?))
+/// The message that is passed on.
+fn original<'a>(cx: &Context<'a>) -> Flow<MessageName<'a>> {
+    MessageName::read(cx.params.member("original")?)
 }
 
 /// What the original allows, and where it came from.
 fn provenance(cx: &mut Context<'_>, envelope: &Envelope<'_>, forwarder: &Party) -> Flow<Option<Forwarding>> {
-    let (message, sender) = original(cx)?;
-    let disclose = cx.disclose;
-    let (scene, _) = cx.scene(message, sender)?;
+    // The grant to pass it on tells nothing of the original.
+    let disclose = core::mem::replace(&mut cx.disclose, false);
+    let (scene, _) = cx.scene(original(cx)?)?;
     if scene.life.record.receiver != *forwarder {
         return Err(not_visible());
     }

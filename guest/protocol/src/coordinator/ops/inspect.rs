@@ -7,7 +7,6 @@ use super::mailbox::disposition;
 use crate::coordinator::audit;
 use crate::coordinator::context::{Context, Flow, damaged};
 use crate::coordinator::fields::Fields;
-use crate::coordinator::keys;
 use crate::coordinator::records::evidence::{INTERRUPTION, OUTCOME};
 use crate::coordinator::records::{self, Row, life::Life, message, message::Message, parse, task::Task};
 use crate::coordinator::scene::{Role, Scene, not_visible};
@@ -19,11 +18,11 @@ use alloc::string::String;
 
 /// `inspector.snapshot`.
 pub(crate) fn snapshot(cx: &mut Context<'_>) -> Flow<String> {
-    let (message, sender) = (cx.params.text("messageId")?, cx.params.text("senderIncarnationId")?);
-    cx.hint(&keys::under(message::COLLECTION, "", &[cx.tenant(), message, sender], 8));
-    cx.bring_evidence(message, sender);
+    let name = cx.message_in_params()?;
+    cx.hint(&Message::find(cx.tenant(), name));
+    cx.bring_evidence(name);
     cx.bring = Some(everything);
-    let (scene, role) = cx.scene(message, sender)?;
+    let (scene, role) = cx.scene(name)?;
     if role == Role::Host {
         return Err(not_visible());
     }

@@ -19,10 +19,10 @@ use alloc::{string::String, vec::Vec};
 
 /// `messages.recordInterruptionResult`.
 pub(crate) fn record(cx: &mut Context<'_>) -> Flow<String> {
-    let (message, sender) = (cx.params.text("messageId")?, cx.params.text("senderIncarnationId")?);
+    let name = cx.message_in_params()?;
     let document = cx.shaped.document(Kind::InterruptionResult, "result")?.ok_or_else(|| damaged("result"))?;
-    cx.bring_evidence(message, sender);
-    let (mut scene, role) = cx.scene(message, sender)?;
+    cx.bring_evidence(name);
+    let (mut scene, role) = cx.scene(name)?;
     scene.receiver_or_host(role)?;
     if cx.replayed()? {
         return answer(&scene);

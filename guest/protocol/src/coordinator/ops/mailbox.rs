@@ -14,6 +14,7 @@ use crate::coordinator::records::{
     task::{self, Task},
 };
 use crate::coordinator::scene::Scene;
+use crate::coordinator::who::TaskName;
 use crate::digest::sha256_text;
 use crate::generated::limits;
 use crate::generated::machines::{self, ClaimEvent};
@@ -26,16 +27,15 @@ use alloc::{string::String, vec::Vec};
 /// out; what is only deferred is shown with its time, so that a cursor never passes over it. With nothing to show and
 /// nothing behind it the step waits, where the caller has patience.
 pub(crate) fn list_pending(cx: &mut Context<'_>) -> Flow<String> {
-    let receiver = cx.params.member("receiver")?;
-    let (task, incarnation) = (receiver.text("taskId")?, receiver.text("incarnationId")?);
+    let name = TaskName::read(cx.params.member("receiver")?, None)?;
     let after = cx.params.maybe_int("afterCursor").unwrap_or(0);
     let limit = cx.params.maybe_int("limit").unwrap_or(50).clamp(1, limits::PAGE_MAX);
     let most = u32::try_from(limit).unwrap_or(1);
     let from = after.saturating_add(1);
-    if let Some(own) = cx.own_party(task, incarnation) {
+    if let Some(own) = cx.own_party(name) {
         cx.hint(&Life::find_open(cx.tenant(), &own, from, most));
     }
-    let own = cx.exact_task(task, incarnation)?;
+    let own = cx.exact_task(name)?;
     check(Rule::OP4, own.record.live())?;
     let mut lives = Vec::new();
     for row in cx.rows(&Life::find_open(cx.tenant(), &own.record.party, from, most))? {
@@ -94,6 +94,7 @@ fn item(w: &mut Writer, life: &Life, message: &Message, now: i64) {
     w.member_int("cursor", life.cursor);
     w.member_raw("envelope", &message.envelope);
     records::put_raw(w, "forwarding", message.forwarding.as_ref().map(|known| known.view()).as_deref());
+    w.member_str("owner", &life.sender.owner);
     w.key("disposition");
     life.view(w);
     w.key("claim");
@@ -112,8 +113,8 @@ fn item(w: &mut Writer, life: &Life, message: &Message, now: i64) {
 
 /// `mailbox.claim`.
 pub(crate) fn claim(cx: &mut Context<'_>) -> Flow<String> {
-    let (message, sender) = (cx.params.text("messageId")?, cx.params.text("senderIncarnationId")?);
-    let (mut scene, role) = cx.scene(message, sender)?;
+    let name = cx.message_in_params()?;
+    let (mut scene, role) = cx.scene(name)?;
     scene.receiver_acts(role)?;
     let replayed = cx.replayed()?;
     scene.authorise(cx)?;
@@ -122,7 +123,7 @@ pub(crate) fn claim(cx: &mut Context<'_>) -> Flow<String> {
     let worker = String::from(cx.principal.worker.as_deref().unwrap_or(""));
     if let Some(claim) = scene.life.record.claim.as_ref().filter(|claim| claim.live(cx.now) && claim.worker == worker) {
         cx.resource = Some((scene.life.id.clone(), scene.life.record.revision));
-        return Ok(view(claim, scene.life.record.revision, true));
+        return Ok(view(claim, &scene.life.record, true));
     }
     check(Rule::MB3, !replayed)?;
     scene.at_revision(cx)?;
@@ -138,7 +139,7 @@ pub(crate) fn claim(cx: &mut Context<'_>) -> Flow<String> {
         fence: fence.saturating_add(1),
         until: life.expires.min(cx.now.saturating_add(limits::CLAIM_LEASE_MS)),
     };
-    let answer = view(&claim, life.revision, false);
+    let answer = view(&claim, life, false);
     let told = detail(&[("claimTokenDigest", &sha256_text(claim.token.as_bytes())), ("event", event.name())]);
     life.claim = Some(claim);
     scene.record(cx, "mailbox-claimed", told)?;
@@ -146,12 +147,13 @@ pub(crate) fn claim(cx: &mut Context<'_>) -> Flow<String> {
     Ok(answer)
 }
 
-fn view(claim: &Claim, revision: i64, replay: bool) -> String {
+fn view(claim: &Claim, life: &Life, replay: bool) -> String {
     let mut w = Writer::new();
     w.begin_object();
     w.member_bool("replay", replay);
     w.member_str("claimToken", &claim.token);
-    w.member_int("expectedRevision", revision);
+    w.member_int("expectedRevision", life.revision);
+    w.member_str("owner", &life.sender.owner);
     w.member_str("expiresAt", &time::format(claim.until));
     w.member_int("fence", claim.fence);
     w.end_object();
@@ -160,8 +162,8 @@ fn view(claim: &Claim, revision: i64, replay: bool) -> String {
 
 /// `mailbox.ack`: decides under the claim.
 pub(crate) fn ack(cx: &mut Context<'_>) -> Flow<String> {
-    let (message, sender) = (cx.params.text("messageId")?, cx.params.text("senderIncarnationId")?);
-    let (scene, role) = cx.scene(message, sender)?;
+    let name = cx.message_in_params()?;
+    let (scene, role) = cx.scene(name)?;
     scene.receiver_acts(role)?;
     if cx.replayed()? {
         return Ok(disposition(&scene.life));

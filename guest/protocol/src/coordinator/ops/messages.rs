@@ -74,8 +74,8 @@ pub(crate) fn decide(cx: &mut Context<'_>, scene: &mut Scene, choice: &Choice) -
 
 /// `messages.respond`: decides without a claim, unless another worker holds one.
 pub(crate) fn respond(cx: &mut Context<'_>) -> Flow<String> {
-    let (message, sender) = (cx.params.text("messageId")?, cx.params.text("senderIncarnationId")?);
-    let (mut scene, role) = cx.scene(message, sender)?;
+    let name = cx.message_in_params()?;
+    let (mut scene, role) = cx.scene(name)?;
     scene.receiver_acts(role)?;
     if cx.replayed()? {
         return Ok(disposition(&scene.life));
@@ -91,8 +91,8 @@ pub(crate) fn respond(cx: &mut Context<'_>) -> Flow<String> {
 
 /// `messages.failDelivery`: the receiver gives up on delivering, unless a call may have happened.
 pub(crate) fn fail_delivery(cx: &mut Context<'_>) -> Flow<String> {
-    let (message, sender) = (cx.params.text("messageId")?, cx.params.text("senderIncarnationId")?);
-    let (mut scene, role) = cx.scene(message, sender)?;
+    let name = cx.message_in_params()?;
+    let (mut scene, role) = cx.scene(name)?;
     scene.receiver_acts(role)?;
     if cx.replayed()? {
         return Ok(disposition(&scene.life));
@@ -114,8 +114,8 @@ pub(crate) fn fail_delivery(cx: &mut Context<'_>) -> Flow<String> {
 /// `messages.getDisposition`: for both ends, and for whoever owns one. While the record is not past the revision that the
 /// caller names, the step waits, where the caller has patience.
 pub(crate) fn get_disposition(cx: &mut Context<'_>) -> Flow<String> {
-    let (message, sender) = (cx.params.text("messageId")?, cx.params.text("senderIncarnationId")?);
-    let (scene, role) = cx.scene(message, sender)?;
+    let name = cx.message_in_params()?;
+    let (scene, role) = cx.scene(name)?;
     if role == Role::Host {
         return Err(not_visible());
     }

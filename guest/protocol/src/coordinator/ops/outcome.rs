@@ -19,7 +19,7 @@ use alloc::{string::String, vec::Vec};
 
 /// `messages.recordOutcome`.
 pub(crate) fn record_outcome(cx: &mut Context<'_>) -> Flow<String> {
-    let (message, sender) = (cx.params.text("messageId")?, cx.params.text("senderIncarnationId")?);
+    let name = cx.message_in_params()?;
     let event = match cx.params.text("outcome")? {
         "effect-observed" => OutcomeEvent::Observe,
         "externally-verified" => OutcomeEvent::Verify,
@@ -30,8 +30,8 @@ pub(crate) fn record_outcome(cx: &mut Context<'_>) -> Flow<String> {
     if attestations.is_some() {
         cx.hint(&keys::row(ANCHORS, &anchors_row(cx)));
     }
-    cx.bring_evidence(message, sender);
-    let (mut scene, role) = cx.scene(message, sender)?;
+    cx.bring_evidence(name);
+    let (mut scene, role) = cx.scene(name)?;
     receiving(role)?;
     scene.reads(cx, role)?;
     if cx.replayed()? {

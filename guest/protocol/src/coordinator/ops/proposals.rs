@@ -22,6 +22,7 @@ use crate::coordinator::records::{
 };
 use crate::coordinator::scene::not_visible;
 use crate::coordinator::streams::Streams;
+use crate::coordinator::who::{TaskName, only};
 use crate::documents::{Document, Kind};
 use crate::generated::limits;
 use crate::generated::machines::{self, ProposalEvent};
@@ -45,11 +46,12 @@ pub(crate) fn propose(cx: &mut Context<'_>) -> Flow<String> {
         && (principal.id.as_str(), principal.incarnation.as_deref()) == (source.0, Some(source.1));
     check(Rule::PP1, itself)?;
     let proposal_id = value.text("proposalId")?;
-    if let Some(own) = cx.own_party(source.0, source.1) {
+    let name = TaskName { task: source.0, incarnation: source.1, owner: None };
+    if let Some(own) = cx.own_party(name) {
         prefetch(cx, &own, target, proposal_id);
     }
     cx.content_digest(document.digest());
-    let own = cx.exact_task(source.0, source.1)?;
+    let own = cx.exact_task(name)?;
     check(Rule::OP4, own.record.live())?;
     let replayed = cx.replayed()?;
     let id = Proposal::id(cx.tenant(), proposal_id, &own.record.party.owner);
@@ -104,11 +106,15 @@ fn resolve(cx: &mut Context<'_>, source: &Party, (task, incarnation): (&str, &st
         check(Rule::OP4, Task::read(row)?.record.live())?;
         return Ok(Some(sibling));
     }
+    let mut known: Vec<Party> = Vec::new();
     for row in cx.rows(&Grant::find_route(cx.tenant(), incarnation, &source.incarnation))? {
-        let grant = Grant::read(row)?.record;
-        if grant.source == *source && grant.target.is(task, incarnation) {
-            return Ok(Some(grant.target));
+        let Grant { source: holder, target, .. } = Grant::read(row)?.record;
+        if holder == *source && target.is(task, incarnation) && !known.contains(&target) {
+            known.push(target);
         }
+    }
+    if !known.is_empty() {
+        return Ok(only(known, None, |party| &party.owner).ok());
     }
     let [row] = cx.rows(&Task::find(cx.tenant(), task, incarnation))? else { return Ok(None) };
     let only = Task::read(row)?.record;
@@ -248,7 +254,7 @@ pub(crate) fn reject(cx: &mut Context<'_>) -> Flow<String> {
 
 /// `relationships.withdrawProposal`: by the source, a later incarnation of it, its owner or a policy.
 pub(crate) fn withdraw(cx: &mut Context<'_>) -> Flow<String> {
-    if let Some(own) = cx.principal.incarnation.as_deref().and_then(|own| cx.own_row(&cx.principal.id, own)) {
+    if let Some(own) = cx.caller_row() {
         cx.hint(&keys::row(task::COLLECTION, &own));
     }
     let may = |cx: &Context<'_>, proposal: &Proposal| policy(cx) || belongs(cx, Some(&proposal.source));
@@ -273,20 +279,20 @@ fn belongs(cx: &Context<'_>, party: Option<&Party>) -> bool {
 
 /// The proposal that the params name, among those that the caller sees; those that it may decide come first.
 fn named(cx: &mut Context<'_>, may: impl Fn(&Context<'_>, &Proposal) -> bool) -> Flow<Row<Proposal>> {
-    let source = cx.params.get("source").map(ids).transpose()?;
+    let (source, owner) = (cx.params.get("source").map(ids).transpose()?, cx.owner_in("owner"));
     let query = Proposal::find(cx.tenant(), cx.params.text("proposalId")?);
     let mut seen = cx.crowd(&query)?.iter().map(Proposal::read).collect::<Flow<Vec<_>>>()?;
     seen.retain(|row| {
         let proposal = &row.record;
-        let meant = source.is_none_or(|(task, incarnation)| proposal.source.is(task, incarnation));
+        let meant = source.is_none_or(|(task, incarnation)| proposal.source.is(task, incarnation))
+            && owner.is_none_or(|owner| proposal.source.owner == owner);
         let sides = belongs(cx, Some(&proposal.source)) || belongs(cx, proposal.target.as_ref());
         meant && (policy(cx) || sides)
     });
     if seen.iter().any(|row| may(cx, &row.record)) {
         seen.retain(|row| may(cx, &row.record));
     }
-    let [row] = seen.as_slice() else { return Err(not_visible()) };
-    Ok(row.clone())
+    only(seen, None, |row| &row.record.source.owner)
 }
 
 /// Only a pending proposal that is not past its expiry is decided.

@@ -42,12 +42,12 @@ const TIMEOUT: &str = "timeout";
 
 /// `audit.list`: the events of one message, for both ends, whoever owns one, policies and the operator.
 pub(crate) fn audit_list(cx: &mut Context<'_>) -> Flow<String> {
-    let (message, sender) = (cx.params.text("messageId")?, cx.params.text("senderIncarnationId")?);
+    let name = cx.message_in_params()?;
     cx.bring = Some(|cx, life| {
         let (after, limit) = page(cx);
         cx.hint(&audit::find_message(life, after, limit));
     });
-    let (scene, role) = cx.scene(message, sender)?;
+    let (scene, role) = cx.scene(name)?;
     if role == Role::Host {
         return Err(not_visible());
     }
@@ -73,13 +73,12 @@ pub(crate) fn page(cx: &Context<'_>) -> (i64, u32) {
 /// The task that a list is about, for itself while it is live, its owner, policies and the operator; and the page that
 /// `find` asks for by tenant, task, cursor and limit, which is asked for with the task where it can be.
 pub(super) fn page_of(cx: &mut Context<'_>, find: fn(&str, &Party, i64, u32) -> Query) -> Flow<(Party, Query)> {
-    let reference = cx.params.member("task")?;
-    let (task, incarnation) = (reference.text("taskId")?, reference.text("incarnationId")?);
+    let name = cx.task_in("task")?;
     let (after, limit) = page(cx);
-    if let Some(own) = cx.own_party(task, incarnation) {
+    if let Some(own) = cx.own_party(name) {
         cx.hint(&find(cx.tenant(), &own, after, limit));
     }
-    let own = cx.own_task(task, incarnation)?.record;
+    let own = cx.own_task(name)?.record;
     check(Rule::OP4, cx.principal.kind != PrincipalKind::Task || own.live())?;
     let query = find(cx.tenant(), &own.party, after, limit);
     Ok((own.party, query))
@@ -88,13 +87,12 @@ pub(super) fn page_of(cx: &mut Context<'_>, find: fn(&str, &Party, i64, u32) -> 
 /// `tasks.wait`: events of the task's stream after a cursor, at once or as soon as there are some. With nothing to tell
 /// the step waits; the host ends that with the cursor `timeout`.
 pub(crate) fn wait(cx: &mut Context<'_>) -> Flow<String> {
-    let reference = cx.params.member("task")?;
-    let (task, incarnation) = (reference.text("taskId")?, reference.text("incarnationId")?);
+    let name = cx.task_in("task")?;
     let (after, limit) = page(cx);
-    if let Some(id) = cx.own_row(task, incarnation) {
+    if let Some(id) = cx.own_row(name) {
         cx.hint(&audit::find_stream(&id, after, limit));
     }
-    let own = cx.own_live_task(task, incarnation)?;
+    let own = cx.own_live_task(name)?;
     let rows = cx.rows(&audit::find_stream(&own.id, after, limit))?;
     if let Some(until) = patience(cx).filter(|_| rows.is_empty()) {
         return Err(Stop::Wait([own.id].into(), until));

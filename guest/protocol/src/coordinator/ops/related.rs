@@ -14,8 +14,8 @@ use crate::coordinator::records::{
     parse, put_int, put_text,
     task::{self, Task},
 };
-use crate::coordinator::scene::not_visible;
 use crate::coordinator::streams::Streams;
+use crate::coordinator::who::only;
 use crate::json::Writer;
 use crate::rules::check;
 use crate::{Rule, time};
@@ -80,7 +80,7 @@ fn show(cx: &Context<'_>, w: &mut Writer, grant: &Grant) -> Flow<()> {
 /// `relationships.consent`: the target's task or its owner agrees to a grant that asks for it, or does not any more.
 /// Every gate reads it, so that it holds at once.
 pub(crate) fn consent(cx: &mut Context<'_>) -> Flow<String> {
-    if let Some(own) = cx.principal.incarnation.as_deref().and_then(|own| cx.own_row(&cx.principal.id, own)) {
+    if let Some(own) = cx.caller_row() {
         cx.hint(&keys::row(task::COLLECTION, &own));
     }
     let mut row = consentable(cx)?;
@@ -124,12 +124,15 @@ fn consentable(cx: &mut Context<'_>) -> Flow<Row<Grant>> {
     seen.retain(|Row { record, .. }| {
         policy || record.issuer == scope || of(cx, &record.source) || of(cx, &record.target)
     });
+    if let Some(owner) = cx.owner_in("owner") {
+        seen.retain(|row| row.record.issuer == owner);
+    }
     if seen.iter().any(|row| of(cx, &row.record.target)) {
         seen.retain(|row| of(cx, &row.record.target));
     }
-    let [row] = seen.as_slice() else { return Err(not_visible()) };
+    let row = only(seen, None, |row| &row.record.issuer)?;
     check(Rule::GA7, of(cx, &row.record.target))?;
-    Ok(row.clone())
+    Ok(row)
 }
 
 fn consented(grant: &Grant) -> String {

@@ -15,6 +15,7 @@ use crate::coordinator::records::{
 };
 use crate::coordinator::scene::not_visible;
 use crate::coordinator::streams::Streams;
+use crate::coordinator::who::{TaskName, only};
 use crate::coordinator::{PrincipalKind, Query};
 use crate::digest::sha256_text;
 use crate::documents::{Document, Kind, grant::integrity_digest};
@@ -34,7 +35,7 @@ pub(crate) fn grant(cx: &mut Context<'_>) -> Flow<String> {
     cx.hint(&Grant::find_row(&id));
     let (source, target) = ends(cx, draft)?;
     let replayed = cx.replayed()?;
-    if let Some(known) = granted(cx, &id, draft)? {
+    if let Some(known) = granted(cx, &id, draft, [&source, &target])? {
         if !replayed {
             cx.resource = Some((known.id.clone(), known.record.version));
         }
@@ -77,28 +78,30 @@ fn granted_detail(cx: &Context<'_>, grant: &Grant) -> Flow<String> {
 /// Both ends, from the caller's own scope or, for a policy, without doubt.
 fn ends(cx: &mut Context<'_>, draft: Value<'_>) -> Flow<(Row<Task>, Row<Task>)> {
     // Ask for both at once.
-    let (source, target) = (end(cx, draft, "source"), end(cx, draft, "target"));
+    let source = end(cx, draft.member("source")?, "sourceOwner");
+    let target = end(cx, draft.member("target")?, "targetOwner");
     Ok((source?, target?))
 }
 
-fn end(cx: &mut Context<'_>, draft: Value<'_>, name: &str) -> Flow<Row<Task>> {
-    let reference = draft.member(name)?;
-    let (task, incarnation) = (reference.text("taskId")?, reference.text("incarnationId")?);
-    if let Some(id) = cx.own_row(task, incarnation) {
+fn end(cx: &mut Context<'_>, reference: Value<'_>, owner: &str) -> Flow<Row<Task>> {
+    let name = TaskName::read(reference, cx.owner_in(owner))?;
+    if let Some(id) = cx.own_row(name) {
         cx.hint(&Box::find(&id));
     }
-    match cx.own_task(task, incarnation) {
+    match cx.own_task(name) {
         Err(Stop::Refuse(_)) => Err(check(Rule::GA1, false).map_or_else(Into::into, |()| not_visible())),
         other => other,
     }
 }
 
-/// The grant that this issuer issued under the same id: then from the same draft, in the same way.
-fn granted(cx: &mut Context<'_>, id: &str, draft: Value<'_>) -> Flow<Option<Row<Grant>>> {
+/// The grant that this issuer issued under the same id: then from the same draft, between the same ends, in the same way.
+fn granted(cx: &mut Context<'_>, id: &str, draft: Value<'_>, ends: [&Row<Task>; 2]) -> Flow<Option<Row<Grant>>> {
     let Some(row) = cx.lookup(grant::COLLECTION, id)? else { return Ok(None) };
     let known = Grant::read(row)?;
     let decision = cx.params.member("decision")?;
-    let same = known.record.proposal == decision.maybe_text("proposalId")
+    let [source, target] = ends.map(|end| &end.record.party);
+    let same = (&known.record.source, &known.record.target) == (source, target)
+        && known.record.proposal == decision.maybe_text("proposalId")
         && known.record.consent.is_some() == decision.flag("requiresConsent");
     check(Rule::GA2, same && known.record.draft == draft_digest(draft))?;
     Ok(Some(known))
@@ -200,7 +203,8 @@ fn actor(cx: &Context<'_>, w: &mut Writer) {
 /// marked revoked, a page in the same commit and the rest in further ones.
 pub(crate) fn revoke(cx: &mut Context<'_>) -> Flow<String> {
     cx.control_plane()?;
-    let own = Grant::id(cx.tenant(), cx.params.text("grantId")?, &cx.owner_scope());
+    let issuer = cx.owner_in("owner").map_or_else(|| cx.owner_scope(), Into::into);
+    let own = Grant::id(cx.tenant(), cx.params.text("grantId")?, &issuer);
     cx.hint(&Life::find_bound(cx.tenant(), &own, PAGE));
     let mut row = revocable(cx)?;
     let grant = &row.record;
@@ -237,17 +241,16 @@ pub(crate) fn revoke(cx: &mut Context<'_>) -> Flow<String> {
 /// The grant that the params name, for somebody who may revoke it. Whoever owns the source alone sees it, and no more.
 fn revocable(cx: &mut Context<'_>) -> Flow<Row<Grant>> {
     let query = Grant::find(cx.tenant(), cx.params.text("grantId")?);
-    let grants = cx.crowd(&query)?.iter().map(Grant::read).collect::<Flow<Vec<_>>>()?;
-    let (scope, policy) = (cx.owner_scope(), cx.principal.kind == PrincipalKind::Policy);
+    let mut seen = cx.crowd(&query)?.iter().map(Grant::read).collect::<Flow<Vec<_>>>()?;
+    let (scope, policy, issuer) = (cx.owner_scope(), cx.principal.kind == PrincipalKind::Policy, cx.owner_in("owner"));
     let owns = |grant: &Grant| grant.issuer == scope || grant.target.owner == scope;
-    let visible = |row: &&Row<Grant>| policy || owns(&row.record) || row.record.source.owner == scope;
-    let mut seen: Vec<&Row<Grant>> = grants.iter().filter(visible).collect();
-    if seen.iter().any(|row| row.record.issuer == scope) {
+    seen.retain(|row| policy || owns(&row.record) || row.record.source.owner == scope);
+    if issuer.is_none() && seen.iter().any(|row| row.record.issuer == scope) {
         seen.retain(|row| row.record.issuer == scope);
     }
-    let [row] = seen.as_slice() else { return Err(not_visible()) };
+    let row = only(seen, issuer, |row| &row.record.issuer)?;
     check(Rule::GA6, policy || owns(&row.record))?;
-    Ok((*row).clone())
+    Ok(row)
 }
 
 fn revocation(grant: &Grant, invalidated: i64, remaining: bool, replay: bool) -> String {

@@ -78,8 +78,7 @@ fn cursor(cx: &Context<'_>) -> Flow<Option<i64>> {
 
 /// The party that the params name in `member`, where it can only be one of the caller's own scope.
 fn own_party(cx: &Context<'_>, member: &str) -> Flow<Option<Party>> {
-    let reference = cx.params.member(member)?;
-    Ok(cx.own_party(reference.text("taskId")?, reference.text("incarnationId")?))
+    Ok(cx.own_party(cx.task_in(member)?))
 }
 
 /// `tasks.rotateIncarnation`: retires an incarnation and registers the next one of the same task and owner, which keeps

@@ -14,6 +14,7 @@ use crate::coordinator::records::{
     task::{self, Task},
 };
 use crate::coordinator::scene::{Scene, not_visible};
+use crate::coordinator::who::{TaskName, only};
 use crate::coordinator::{PrincipalKind, audit::detail, keys};
 use crate::digest::{hex, sha256};
 use crate::documents::{Document, Kind};
@@ -57,7 +58,9 @@ pub(crate) fn send(cx: &mut Context<'_>) -> Flow<String> {
     author(cx, &envelope)?;
     prefetch(cx, &envelope)?;
     // Only when the facts are there: the digest is the dearest part of a round.
-    cx.content_digest(document.digest());
+    if cx.owner_in("owner").is_none() {
+        cx.content_digest(document.digest());
+    }
     take(cx, envelope, document.digest(), |_, _, _| Ok(None))
 }
 
@@ -81,9 +84,15 @@ pub(crate) fn seen(cx: &mut Context<'_>, envelope: Envelope<'_>, digest: &str) -
 }
 
 fn live_sender(cx: &mut Context<'_>, envelope: &Envelope<'_>) -> Flow<Row<Task>> {
-    let sender = cx.own_task(envelope.source.0, envelope.source.1)?;
+    let sender = cx.own_task(source(cx, envelope))?;
     check(Rule::OP4, sender.record.live())?;
     Ok(sender)
+}
+
+/// The sending task, as the envelope and the params name it.
+fn source<'n, 'c: 'n>(cx: &Context<'c>, envelope: &Envelope<'n>) -> TaskName<'n> {
+    let (task, incarnation) = envelope.source;
+    TaskName { task, incarnation, owner: cx.owner_in("owner") }
 }
 
 /// The message of a live sender task: seen before, refused, or stored.
@@ -170,15 +179,16 @@ pub(crate) fn author(cx: &Context<'_>, envelope: &Envelope<'_>) -> Flow<()> {
 /// Asks for everything in one round: every reference carries the incarnation that the rows are keyed by.
 pub(crate) fn prefetch(cx: &mut Context<'_>, envelope: &Envelope<'_>) -> Flow<()> {
     let tenant = cx.tenant();
-    let ((task, incarnation), (target, target_incarnation)) = (envelope.source, envelope.target);
+    let (name, (target, target_incarnation)) = (source(cx, envelope), envelope.target);
+    let TaskName { task, incarnation, owner } = name;
     let mut queries = alloc::vec![
         Task::find(tenant, target, target_incarnation),
         Grant::find_route(tenant, target_incarnation, incarnation),
         Box::find_incarnation(tenant, target_incarnation),
         Budget::find(&cx.scope()),
     ];
-    match cx.own_party(task, incarnation) {
-        Some(own) if cx.principal.kind != PrincipalKind::Policy => {
+    match cx.own_party(name) {
+        Some(own) if owner.is_some() || cx.principal.kind != PrincipalKind::Policy => {
             queries.push(keys::row(task::COLLECTION, &own.key(tenant)));
             queries.push(keys::row(life::COLLECTION, &Life::id(tenant, envelope.message, &own)));
             queries.push(Box::find(&own.key(tenant)));
@@ -235,21 +245,24 @@ fn times(envelope: &Envelope<'_>, now: i64) -> Flow<()> {
 }
 
 /// The receiver, and the current grant of the relationship. Without one, only an owner of both ends gets further; an
-/// unknown recipient and a recipient without a grant look the same.
+/// unknown recipient, a recipient without a grant and two recipients of the same ids look the same.
 fn route(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: &Party) -> Flow<(Party, Option<Row<Grant>>)> {
     let ((target, incarnation), source) = (envelope.target, sender.incarnation.as_str());
     let mut rows = cx.rows(&Grant::find_route(cx.tenant(), incarnation, source))?;
     if rows.len() >= 16 {
         rows = cx.rows(&Grant::find_relationship(cx.tenant(), incarnation, source, envelope.relationship))?;
     }
-    for row in rows {
-        let grant = Grant::read(row)?;
-        let fits = grant.record.relationship == envelope.relationship
-            && grant.record.source == *sender
-            && grant.record.target.is(target, incarnation);
-        if fits {
-            return Ok((grant.record.target.clone(), Some(grant)));
-        }
+    let mut grants = rows.iter().map(Grant::read).collect::<Flow<Vec<_>>>()?;
+    grants.retain(|Row { record, .. }| {
+        record.relationship == envelope.relationship
+            && record.source == *sender
+            && record.target.is(target, incarnation)
+    });
+    if grants.iter().any(|row| row.record.current(cx.now)) {
+        grants.retain(|row| row.record.current(cx.now));
+    }
+    if let Ok(grant) = only(grants, None, |row| &row.record.target.owner) {
+        return Ok((grant.record.target.clone(), Some(grant)));
     }
     let owner = sender.owner.clone();
     Ok((Party { task: target.into(), incarnation: incarnation.into(), owner }, None))

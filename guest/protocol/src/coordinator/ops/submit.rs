@@ -16,6 +16,7 @@ use crate::coordinator::records::{
     submission::{Attempt, Call},
 };
 use crate::coordinator::scene::Scene;
+use crate::coordinator::who::MessageName;
 use crate::coordinator::{Effect, EffectKind};
 use crate::digest::sha256_text;
 use crate::generated::limits;
@@ -37,9 +38,9 @@ pub(super) struct Adapter {
 
 /// `adapter.prepareSubmission`.
 pub(crate) fn prepare(cx: &mut Context<'_>) -> Flow<String> {
-    let (message, sender) = (cx.params.text("messageId")?, cx.params.text("senderIncarnationId")?);
-    hints(cx, Some((message, sender)));
-    let (mut scene, role) = cx.scene(message, sender)?;
+    let name = cx.message_in_params()?;
+    hints(cx, Some(name));
+    let (mut scene, role) = cx.scene(name)?;
     scene.receiver_acts(role)?;
     let replayed = cx.replayed()?;
     scene.not_busy(cx)?;
@@ -70,11 +71,11 @@ pub(crate) fn prepare(cx: &mut Context<'_>) -> Flow<String> {
 }
 
 /// Asks in the first round for what a submission needs beside the message.
-pub(super) fn hints(cx: &mut Context<'_>, message: Option<(&str, &str)>) {
+pub(super) fn hints(cx: &mut Context<'_>, message: Option<MessageName<'_>>) {
     cx.bring = Some(|cx, life| cx.want(message::COLLECTION, life));
     cx.hint(&Profile::find_all(cx.tenant()));
-    if let Some((message, sender)) = message {
-        cx.hint(&keys::under(message::COLLECTION, "", &[cx.tenant(), message, sender], 8));
+    if let Some(name) = message {
+        cx.hint(&Message::find(cx.tenant(), name));
     }
 }
 
@@ -211,9 +212,9 @@ pub(crate) fn begin(cx: &mut Context<'_>) -> Flow<String> {
 
 /// `adapter.acceptAndBegin`: acknowledge, prepare and begin in one commit, failing as the first failing part would.
 pub(crate) fn accept_and_begin(cx: &mut Context<'_>) -> Flow<String> {
-    let (message, sender) = (cx.params.text("messageId")?, cx.params.text("senderIncarnationId")?);
-    hints(cx, Some((message, sender)));
-    let (scene, role) = cx.scene(message, sender)?;
+    let name = cx.message_in_params()?;
+    hints(cx, Some(name));
+    let (scene, role) = cx.scene(name)?;
     scene.receiver_acts(role)?;
     if cx.replayed()? {
         return accepted_view(cx, &scene, false);

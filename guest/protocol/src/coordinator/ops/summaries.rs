@@ -3,7 +3,6 @@
 //! Who reads what is decided at every read, from the grant as it stands then: the task itself and its owner see all of
 //! it, the source of the grant what the grant shows and the audience allows, policies and the operator no hints.
 
-use super::proposals::ids;
 use crate::coordinator::PrincipalKind;
 use crate::coordinator::audit::{Event, detail};
 use crate::coordinator::context::{Context, Flow, damaged};
@@ -18,6 +17,7 @@ use crate::coordinator::records::{
 };
 use crate::coordinator::scene::not_visible;
 use crate::coordinator::streams::Streams;
+use crate::coordinator::who::{TaskName, only};
 use crate::coordinator::{Query, Stored};
 use crate::documents::{Document, Kind};
 use crate::json::Value;
@@ -31,14 +31,15 @@ pub(crate) fn publish(cx: &mut Context<'_>) -> Flow<String> {
     check(Rule::TK5, !outside)?;
     let document = cx.shaped.document(Kind::TaskSummary, "summary")?.ok_or_else(|| damaged("summary"))?;
     let value = document.value();
-    let ((task, incarnation), projection) = (ids(value.member("task")?)?, value.member("projection")?);
+    let name = TaskName::read(value.member("task")?, cx.owner_in("owner"))?;
+    let projection = value.member("projection")?;
     let granted = Grant::find(cx.tenant(), projection.text("grantId")?);
     cx.hint(&granted);
-    if let Some(own) = cx.own_party(task, incarnation) {
+    if let Some(own) = cx.own_party(name) {
         cx.hint(&Box::find(&own.key(cx.tenant())));
         cx.hint(&Summary::find_named(cx.tenant(), &own.owner, value.text("summaryId")?));
     }
-    let own = cx.own_live_task(task, incarnation)?.record.party;
+    let own = cx.own_live_task(name)?.record.party;
     if let Some(past) = cx.past()? {
         let row = cx.lookup(summary::COLLECTION, &past.resource)?.ok_or_else(not_visible)?;
         return Summary::read(row)?.record.show(full(cx));
@@ -156,17 +157,18 @@ fn tell(cx: &mut Context<'_>, summary: &Summary, document: &Document<'_>) -> Flo
 
 /// `tasks.getSummary`.
 pub(crate) fn get(cx: &mut Context<'_>) -> Flow<String> {
-    let (task, incarnation) = ids(cx.params.member("task")?)?;
+    let name = cx.task_in("task")?;
     let relationship = cx.params.text("relationshipId")?;
     let principal = cx.principal;
-    let itself = (principal.id.as_str(), principal.incarnation.as_deref()) == (task, Some(incarnation));
+    let itself = (principal.id.as_str(), principal.incarnation.as_deref()) == (name.task, Some(name.incarnation))
+        && name.owner.is_none_or(|owner| principal.owner.as_deref() == Some(owner));
     if principal.kind == PrincipalKind::Task && !itself {
-        return through_grant(cx, (task, incarnation), relationship);
+        return through_grant(cx, name, relationship);
     }
-    if let Some(own) = cx.own_party(task, incarnation) {
+    if let Some(own) = cx.own_party(name) {
         cx.hint(&Summary::find(cx.tenant(), &own, relationship));
     }
-    let own = cx.own_task(task, incarnation)?.record;
+    let own = cx.own_task(name)?.record;
     check(Rule::OP4, principal.kind != PrincipalKind::Task || own.live())?;
     let stored = cx.crowd(&Summary::find(cx.tenant(), &own.party, relationship))?;
     let all = stored.iter().map(Summary::read).collect::<Flow<Vec<_>>>()?;
@@ -176,14 +178,18 @@ pub(crate) fn get(cx: &mut Context<'_>) -> Flow<String> {
 }
 
 /// What the source of a grant reads: nothing once the grant does not stand as the summary was published under it.
-fn through_grant(cx: &mut Context<'_>, (task, incarnation): (&str, &str), relationship: &str) -> Flow<String> {
+fn through_grant(cx: &mut Context<'_>, name: TaskName<'_>, relationship: &str) -> Flow<String> {
     let own = cx.principal.incarnation.as_deref().unwrap_or_default();
-    let route = Grant::find_relationship(cx.tenant(), incarnation, own, relationship);
+    let route = Grant::find_relationship(cx.tenant(), name.incarnation, own, relationship);
     cx.hint(&route);
-    let own = cx.own_live_task(&cx.principal.id, own)?.record.party;
-    let grants = cx.rows(&route)?.iter().map(Grant::read).collect::<Flow<Vec<_>>>()?;
-    let fits = |grant: &Grant| grant.source == own && grant.target.is(task, incarnation) && grant.current(cx.now);
-    let grant = grants.into_iter().find(|row| fits(&row.record)).ok_or_else(not_visible)?;
+    let own = cx.caller_task()?.record;
+    check(Rule::OP4, own.live())?;
+    let own = own.party;
+    let mut grants = cx.rows(&route)?.iter().map(Grant::read).collect::<Flow<Vec<_>>>()?;
+    grants.retain(|Row { record, .. }| {
+        record.source == own && record.target.is(name.task, name.incarnation) && record.current(cx.now)
+    });
+    let grant = only(grants, name.owner, |row| &row.record.target.owner)?;
     let id = Summary::id(cx.tenant(), &grant.record.target, relationship, &own);
     let target = grant.record.target.key(cx.tenant());
     cx.want(summary::COLLECTION, &id);

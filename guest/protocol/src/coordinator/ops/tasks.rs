@@ -72,8 +72,7 @@ pub(super) fn adapter_reference(reference: Option<Value<'_>>) -> Result<(), Erro
 
 /// `tasks.get`: for the task itself, its owner, policies and the operator.
 pub(crate) fn get(cx: &mut Context<'_>) -> Flow<String> {
-    let reference = cx.params.member("task")?;
-    let row = cx.own_task(reference.text("taskId")?, reference.text("incarnationId")?)?;
+    let row = cx.own_task(cx.task_in("task")?)?;
     check(Rule::OP4, cx.principal.kind != PrincipalKind::Task || row.record.live())?;
     Ok(view(&row.record))
 }
@@ -92,12 +91,11 @@ pub(super) fn view(task: &Task) -> String {
 pub(super) fn changeable(cx: &mut Context<'_>, member: &str) -> Flow<Row<Task>> {
     let kind = cx.principal.kind;
     check(Rule::TK5, !matches!(kind, PrincipalKind::Operator | PrincipalKind::Host))?;
-    let reference = cx.params.member(member)?;
-    let (task, incarnation) = (reference.text("taskId")?, reference.text("incarnationId")?);
-    if let Some(id) = cx.own_row(task, incarnation) {
+    let name = cx.task_in(member)?;
+    if let Some(id) = cx.own_row(name) {
         cx.hint(&Box::find(&id));
     }
-    let row = cx.own_task(task, incarnation)?;
+    let row = cx.own_task(name)?;
     check(Rule::OP4, kind != PrincipalKind::Task || row.record.live())?;
     Ok(row)
 }

@@ -3,7 +3,7 @@
 
 use super::{Flow, Row, parse, put_raw};
 use crate::coordinator::context::Context;
-use crate::coordinator::{Query, Stored, fields::Fields, keys};
+use crate::coordinator::{Query, Stored, fields::Fields, keys, who::MessageName};
 use crate::json::Writer;
 use alloc::{string::String, vec::Vec};
 
@@ -36,8 +36,8 @@ impl Evidence {
     }
 
     /// All evidence about a message of a sender incarnation, whoever owns it.
-    pub fn find(tenant: &str, message: &str, sender: &str) -> Query {
-        keys::under(COLLECTION, "", &[tenant, message, sender], 16)
+    pub fn find(tenant: &str, name: MessageName<'_>) -> Query {
+        keys::under(COLLECTION, "", &[tenant, name.message, name.sender], 16)
     }
 
     pub(crate) fn read(row: &Stored) -> Flow<Row<Self>> {
@@ -75,8 +75,8 @@ impl Context<'_> {
 
     /// Asks in the first round for the evidence about the message that the params name, and in the second where other
     /// scopes use the same ids.
-    pub fn bring_evidence(&mut self, message: &str, sender: &str) {
-        self.hint(&Evidence::find(self.tenant(), message, sender));
+    pub fn bring_evidence(&mut self, name: MessageName<'_>) {
+        self.hint(&Evidence::find(self.tenant(), name));
         self.bring = Some(|cx, life| {
             cx.want(COLLECTION, &Evidence::id(life, OUTCOME));
             cx.want(COLLECTION, &Evidence::id(life, INTERRUPTION));

@@ -2,7 +2,7 @@
 
 use super::purge::TOMBSTONE;
 use super::{Flow, Party, parse, put_raw};
-use crate::coordinator::{Stored, fields::Fields};
+use crate::coordinator::{Query, Stored, fields::Fields, keys, who::MessageName};
 use crate::json::{Value, Writer};
 use crate::time;
 use alloc::{string::String, vec::Vec};
@@ -124,6 +124,11 @@ impl Forwarding {
 }
 
 impl Message {
+    /// The messages that a name may stand for, whoever owns them.
+    pub fn find(tenant: &str, name: MessageName<'_>) -> Query {
+        keys::under(COLLECTION, "", &[tenant, name.message, name.sender], 8)
+    }
+
     pub(crate) fn read(row: &Stored) -> Flow<Self> {
         let tree = parse(&row.body)?;
         let value = tree.root();

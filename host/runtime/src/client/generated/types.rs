@@ -64,6 +64,9 @@ pub struct AdapterAcceptAndBegin {
     /// `expectedRevision`
     #[serde(rename = "expectedRevision")]
     pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -73,7 +76,7 @@ impl AdapterAcceptAndBegin {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(sender_incarnation_id: String, message_id: String, claim_token: String, expected_revision: i64) -> Self {
-        AdapterAcceptAndBegin { sender_incarnation_id, message_id, claim_token, expected_revision, idempotency_key: None }
+        AdapterAcceptAndBegin { sender_incarnation_id, message_id, claim_token, expected_revision, owner: None, idempotency_key: None }
     }
 }
 
@@ -119,6 +122,9 @@ pub struct AdapterAdmitContext {
     /// `toolCallId`
     #[serde(rename = "toolCallId")]
     pub tool_call_id: String,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -128,7 +134,7 @@ impl AdapterAdmitContext {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(sender_incarnation_id: String, message_id: String, expected_revision: i64, session: String, tool_call_id: String) -> Self {
-        AdapterAdmitContext { sender_incarnation_id, message_id, expected_revision, session, tool_call_id, idempotency_key: None }
+        AdapterAdmitContext { sender_incarnation_id, message_id, expected_revision, session, tool_call_id, owner: None, idempotency_key: None }
     }
 }
 
@@ -217,6 +223,9 @@ pub struct AdapterConfirmContextAdmission {
     /// `evidence`
     #[serde(rename = "evidence")]
     pub evidence: ContextEvidence,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -226,7 +235,7 @@ impl AdapterConfirmContextAdmission {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(sender_incarnation_id: String, message_id: String, expected_revision: i64, admission_token: String, evidence: ContextEvidence) -> Self {
-        AdapterConfirmContextAdmission { sender_incarnation_id, message_id, expected_revision, admission_token, evidence, idempotency_key: None }
+        AdapterConfirmContextAdmission { sender_incarnation_id, message_id, expected_revision, admission_token, evidence, owner: None, idempotency_key: None }
     }
 }
 
@@ -283,6 +292,9 @@ pub struct AdapterPrepareContextAdmission {
     /// `expectedRevision`
     #[serde(rename = "expectedRevision")]
     pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -292,7 +304,7 @@ impl AdapterPrepareContextAdmission {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(sender_incarnation_id: String, message_id: String, expected_revision: i64) -> Self {
-        AdapterPrepareContextAdmission { sender_incarnation_id, message_id, expected_revision, idempotency_key: None }
+        AdapterPrepareContextAdmission { sender_incarnation_id, message_id, expected_revision, owner: None, idempotency_key: None }
     }
 }
 
@@ -400,6 +412,9 @@ pub struct AdapterPrepareSubmission {
     /// `expectedRevision`
     #[serde(rename = "expectedRevision")]
     pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -409,7 +424,7 @@ impl AdapterPrepareSubmission {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(sender_incarnation_id: String, message_id: String, expected_revision: i64) -> Self {
-        AdapterPrepareSubmission { sender_incarnation_id, message_id, expected_revision, idempotency_key: None }
+        AdapterPrepareSubmission { sender_incarnation_id, message_id, expected_revision, owner: None, idempotency_key: None }
     }
 }
 
@@ -516,6 +531,9 @@ pub struct AdapterRecoverContextAdmission {
     /// `evidence`
     #[serde(rename = "evidence", default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<ContextEvidence>,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -525,7 +543,7 @@ impl AdapterRecoverContextAdmission {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(sender_incarnation_id: String, message_id: String, expected_revision: i64, resolution: AdapterRecoverContextAdmissionResolution) -> Self {
-        AdapterRecoverContextAdmission { sender_incarnation_id, message_id, expected_revision, resolution, evidence: None, idempotency_key: None }
+        AdapterRecoverContextAdmission { sender_incarnation_id, message_id, expected_revision, resolution, evidence: None, owner: None, idempotency_key: None }
     }
 }
 
@@ -718,13 +736,16 @@ pub struct AuditList {
     /// `limit`
     #[serde(rename = "limit", default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<i64>,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 impl AuditList {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(sender_incarnation_id: String, message_id: String) -> Self {
-        AuditList { sender_incarnation_id, message_id, after_cursor: None, limit: None }
+        AuditList { sender_incarnation_id, message_id, after_cursor: None, limit: None, owner: None }
     }
 }
 
@@ -1729,13 +1750,16 @@ pub struct InspectorSnapshot {
     /// `limit`
     #[serde(rename = "limit", default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<i64>,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 impl InspectorSnapshot {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(sender_incarnation_id: String, message_id: String) -> Self {
-        InspectorSnapshot { sender_incarnation_id, message_id, after_cursor: None, limit: None }
+        InspectorSnapshot { sender_incarnation_id, message_id, after_cursor: None, limit: None, owner: None }
     }
 }
 
@@ -2578,6 +2602,9 @@ pub struct MailboxAck {
     /// `expectedRevision`
     #[serde(rename = "expectedRevision")]
     pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -2587,7 +2614,7 @@ impl MailboxAck {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(sender_incarnation_id: String, message_id: String, claim_token: String, decision: MailboxAckDecision, expected_revision: i64) -> Self {
-        MailboxAck { sender_incarnation_id, message_id, claim_token, decision, reason_code: None, detail: None, not_before: None, expected_revision, idempotency_key: None }
+        MailboxAck { sender_incarnation_id, message_id, claim_token, decision, reason_code: None, detail: None, not_before: None, expected_revision, owner: None, idempotency_key: None }
     }
 }
 
@@ -2621,6 +2648,9 @@ pub struct MailboxClaim {
     /// `expectedRevision`
     #[serde(rename = "expectedRevision")]
     pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -2630,7 +2660,7 @@ impl MailboxClaim {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(sender_incarnation_id: String, message_id: String, expected_revision: i64) -> Self {
-        MailboxClaim { sender_incarnation_id, message_id, expected_revision, idempotency_key: None }
+        MailboxClaim { sender_incarnation_id, message_id, expected_revision, owner: None, idempotency_key: None }
     }
 }
 
@@ -2647,6 +2677,9 @@ pub struct MailboxClaimResult {
     /// `expectedRevision`
     #[serde(rename = "expectedRevision")]
     pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner")]
+    pub owner: String,
     /// `expiresAt`
     #[serde(rename = "expiresAt")]
     pub expires_at: String,
@@ -2658,8 +2691,8 @@ pub struct MailboxClaimResult {
 impl MailboxClaimResult {
     /// With the members that must be there, and no others.
     #[must_use]
-    pub fn new(replay: bool, claim_token: String, expected_revision: i64, expires_at: String, fence: i64) -> Self {
-        MailboxClaimResult { replay, claim_token, expected_revision, expires_at, fence }
+    pub fn new(replay: bool, claim_token: String, expected_revision: i64, owner: String, expires_at: String, fence: i64) -> Self {
+        MailboxClaimResult { replay, claim_token, expected_revision, owner, expires_at, fence }
     }
 }
 
@@ -2722,6 +2755,9 @@ pub struct MailboxListPendingResultItemsItem {
     /// `forwarding`
     #[serde(rename = "forwarding", default, skip_serializing_if = "Option::is_none")]
     pub forwarding: Option<Forwarding>,
+    /// `owner`
+    #[serde(rename = "owner")]
+    pub owner: String,
     /// `disposition`
     #[serde(rename = "disposition")]
     pub disposition: MessageStates,
@@ -2736,8 +2772,8 @@ pub struct MailboxListPendingResultItemsItem {
 impl MailboxListPendingResultItemsItem {
     /// With the members that must be there, and no others.
     #[must_use]
-    pub fn new(cursor: i64, envelope: Envelope, disposition: MessageStates, claim: Option<MailboxListPendingResultItemsItemClaim>) -> Self {
-        MailboxListPendingResultItemsItem { cursor, envelope, forwarding: None, disposition, claim, not_before: None }
+    pub fn new(cursor: i64, envelope: Envelope, owner: String, disposition: MessageStates, claim: Option<MailboxListPendingResultItemsItemClaim>) -> Self {
+        MailboxListPendingResultItemsItem { cursor, envelope, forwarding: None, owner, disposition, claim, not_before: None }
     }
 }
 
@@ -3099,6 +3135,9 @@ pub struct MessagesFailDelivery {
     /// `failureReason`
     #[serde(rename = "failureReason")]
     pub failure_reason: String,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -3108,7 +3147,7 @@ impl MessagesFailDelivery {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(sender_incarnation_id: String, message_id: String, expected_revision: i64, failure_reason: String) -> Self {
-        MessagesFailDelivery { sender_incarnation_id, message_id, expected_revision, failure_reason, idempotency_key: None }
+        MessagesFailDelivery { sender_incarnation_id, message_id, expected_revision, failure_reason, owner: None, idempotency_key: None }
     }
 }
 
@@ -3125,6 +3164,9 @@ pub struct MessagesForward {
     /// `original`
     #[serde(rename = "original")]
     pub original: MessagesForwardOriginal,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -3134,7 +3176,7 @@ impl MessagesForward {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(envelope: Envelope, original: MessagesForwardOriginal) -> Self {
-        MessagesForward { envelope, original, idempotency_key: None }
+        MessagesForward { envelope, original, owner: None, idempotency_key: None }
     }
 }
 
@@ -3148,13 +3190,16 @@ pub struct MessagesForwardOriginal {
     /// `messageId`
     #[serde(rename = "messageId")]
     pub message_id: String,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 impl MessagesForwardOriginal {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(sender_incarnation_id: String, message_id: String) -> Self {
-        MessagesForwardOriginal { sender_incarnation_id, message_id }
+        MessagesForwardOriginal { sender_incarnation_id, message_id, owner: None }
     }
 }
 
@@ -3177,13 +3222,16 @@ pub struct MessagesGetDisposition {
     /// `timeoutMs`
     #[serde(rename = "timeoutMs", default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<i64>,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 impl MessagesGetDisposition {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(sender_incarnation_id: String, message_id: String) -> Self {
-        MessagesGetDisposition { sender_incarnation_id, message_id, after_revision: None, timeout_ms: None }
+        MessagesGetDisposition { sender_incarnation_id, message_id, after_revision: None, timeout_ms: None, owner: None }
     }
 }
 
@@ -3206,6 +3254,9 @@ pub struct MessagesRecordDelivery {
     /// `expectedRevision`
     #[serde(rename = "expectedRevision")]
     pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -3215,7 +3266,7 @@ impl MessagesRecordDelivery {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(sender_incarnation_id: String, message_id: String, delivery: MessagesRecordDeliveryDelivery, expected_revision: i64) -> Self {
-        MessagesRecordDelivery { sender_incarnation_id, message_id, delivery, expected_revision, idempotency_key: None }
+        MessagesRecordDelivery { sender_incarnation_id, message_id, delivery, expected_revision, owner: None, idempotency_key: None }
     }
 }
 
@@ -3252,6 +3303,9 @@ pub struct MessagesRecordInterruptionResult {
     /// `expectedRevision`
     #[serde(rename = "expectedRevision")]
     pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -3261,7 +3315,7 @@ impl MessagesRecordInterruptionResult {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(sender_incarnation_id: String, message_id: String, result: InterruptionResult, expected_revision: i64) -> Self {
-        MessagesRecordInterruptionResult { sender_incarnation_id, message_id, result, expected_revision, idempotency_key: None }
+        MessagesRecordInterruptionResult { sender_incarnation_id, message_id, result, expected_revision, owner: None, idempotency_key: None }
     }
 }
 
@@ -3352,6 +3406,9 @@ pub struct MessagesRecordOutcome {
     /// `expectedRevision`
     #[serde(rename = "expectedRevision")]
     pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -3361,7 +3418,7 @@ impl MessagesRecordOutcome {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(sender_incarnation_id: String, message_id: String, outcome: MessagesRecordOutcomeOutcome, evidence_refs: Vec<String>, expected_revision: i64) -> Self {
-        MessagesRecordOutcome { sender_incarnation_id, message_id, outcome, evidence_refs, verification_attestations: None, expected_revision, idempotency_key: None }
+        MessagesRecordOutcome { sender_incarnation_id, message_id, outcome, evidence_refs, verification_attestations: None, expected_revision, owner: None, idempotency_key: None }
     }
 }
 
@@ -3407,6 +3464,9 @@ pub struct MessagesRespond {
     /// `expectedRevision`
     #[serde(rename = "expectedRevision")]
     pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -3416,7 +3476,7 @@ impl MessagesRespond {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(sender_incarnation_id: String, message_id: String, decision: MessagesRespondDecision, expected_revision: i64) -> Self {
-        MessagesRespond { sender_incarnation_id, message_id, decision, reason_code: None, detail: None, not_before: None, expected_revision, idempotency_key: None }
+        MessagesRespond { sender_incarnation_id, message_id, decision, reason_code: None, detail: None, not_before: None, expected_revision, owner: None, idempotency_key: None }
     }
 }
 
@@ -3456,6 +3516,9 @@ pub struct MessagesSend {
     /// `envelope`
     #[serde(rename = "envelope")]
     pub envelope: Envelope,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -3465,7 +3528,7 @@ impl MessagesSend {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(envelope: Envelope) -> Self {
-        MessagesSend { envelope, idempotency_key: None }
+        MessagesSend { envelope, owner: None, idempotency_key: None }
     }
 }
 
@@ -3476,6 +3539,9 @@ pub struct MessagesSendBatch {
     /// `envelopes`
     #[serde(rename = "envelopes")]
     pub envelopes: Vec<Envelope>,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -3485,7 +3551,7 @@ impl MessagesSendBatch {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(envelopes: Vec<Envelope>) -> Self {
-        MessagesSendBatch { envelopes, idempotency_key: None }
+        MessagesSendBatch { envelopes, owner: None, idempotency_key: None }
     }
 }
 
@@ -3951,6 +4017,9 @@ pub struct RelationshipsConsent {
     /// `consent`
     #[serde(rename = "consent")]
     pub consent: bool,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -3960,7 +4029,7 @@ impl RelationshipsConsent {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(grant_id: String, expected_grant_version: i64, consent: bool) -> Self {
-        RelationshipsConsent { grant_id, expected_grant_version, consent, idempotency_key: None }
+        RelationshipsConsent { grant_id, expected_grant_version, consent, owner: None, idempotency_key: None }
     }
 }
 
@@ -3997,6 +4066,12 @@ pub struct RelationshipsGrant {
     /// `decision`
     #[serde(rename = "decision")]
     pub decision: RelationshipsGrantDecision,
+    /// `sourceOwner`
+    #[serde(rename = "sourceOwner", default, skip_serializing_if = "Option::is_none")]
+    pub source_owner: Option<String>,
+    /// `targetOwner`
+    #[serde(rename = "targetOwner", default, skip_serializing_if = "Option::is_none")]
+    pub target_owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -4006,7 +4081,7 @@ impl RelationshipsGrant {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(grant: GrantDraft, decision: RelationshipsGrantDecision) -> Self {
-        RelationshipsGrant { grant, decision, idempotency_key: None }
+        RelationshipsGrant { grant, decision, source_owner: None, target_owner: None, idempotency_key: None }
     }
 }
 
@@ -4049,13 +4124,16 @@ pub struct RelationshipsList {
     /// `limit`
     #[serde(rename = "limit", default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<i64>,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 impl RelationshipsList {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(task: TaskRef) -> Self {
-        RelationshipsList { task, after_cursor: None, limit: None }
+        RelationshipsList { task, after_cursor: None, limit: None, owner: None }
     }
 }
 
@@ -4072,13 +4150,16 @@ pub struct RelationshipsListProposals {
     /// `limit`
     #[serde(rename = "limit", default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<i64>,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 impl RelationshipsListProposals {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(task: TaskRef) -> Self {
-        RelationshipsListProposals { task, after_cursor: None, limit: None }
+        RelationshipsListProposals { task, after_cursor: None, limit: None, owner: None }
     }
 }
 
@@ -4373,6 +4454,9 @@ pub struct RelationshipsRejectProposal {
     /// `reasonCode`
     #[serde(rename = "reasonCode", default, skip_serializing_if = "Option::is_none")]
     pub reason_code: Option<RelationshipsRejectProposalReasonCode>,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -4382,7 +4466,7 @@ impl RelationshipsRejectProposal {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(proposal_id: String) -> Self {
-        RelationshipsRejectProposal { proposal_id, source: None, reason_code: None, idempotency_key: None }
+        RelationshipsRejectProposal { proposal_id, source: None, reason_code: None, owner: None, idempotency_key: None }
     }
 }
 
@@ -4488,6 +4572,9 @@ pub struct RelationshipsRevoke {
     /// `expectedGrantVersion`
     #[serde(rename = "expectedGrantVersion")]
     pub expected_grant_version: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -4497,7 +4584,7 @@ impl RelationshipsRevoke {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(grant_id: String, expected_grant_version: i64) -> Self {
-        RelationshipsRevoke { grant_id, expected_grant_version, idempotency_key: None }
+        RelationshipsRevoke { grant_id, expected_grant_version, owner: None, idempotency_key: None }
     }
 }
 
@@ -4543,6 +4630,9 @@ pub struct RelationshipsWithdrawProposal {
     /// `source`
     #[serde(rename = "source", default, skip_serializing_if = "Option::is_none")]
     pub source: Option<TaskRef>,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -4552,7 +4642,7 @@ impl RelationshipsWithdrawProposal {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(proposal_id: String) -> Self {
-        RelationshipsWithdrawProposal { proposal_id, source: None, idempotency_key: None }
+        RelationshipsWithdrawProposal { proposal_id, source: None, owner: None, idempotency_key: None }
     }
 }
 
@@ -5271,6 +5361,9 @@ pub struct TasksAttach {
     /// `expectedRevision`
     #[serde(rename = "expectedRevision")]
     pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -5280,7 +5373,7 @@ impl TasksAttach {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(task: TaskRef, adapter_ref: Map<String, Value>, expected_revision: i64) -> Self {
-        TasksAttach { task, adapter_ref, expected_revision, idempotency_key: None }
+        TasksAttach { task, adapter_ref, expected_revision, owner: None, idempotency_key: None }
     }
 }
 
@@ -5294,13 +5387,16 @@ pub struct TasksGet {
     /// `task`
     #[serde(rename = "task")]
     pub task: TaskRef,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 impl TasksGet {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(task: TaskRef) -> Self {
-        TasksGet { task }
+        TasksGet { task, owner: None }
     }
 }
 
@@ -5317,13 +5413,16 @@ pub struct TasksGetSummary {
     /// `relationshipId`
     #[serde(rename = "relationshipId")]
     pub relationship_id: String,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 impl TasksGetSummary {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(task: TaskRef, relationship_id: String) -> Self {
-        TasksGetSummary { task, relationship_id }
+        TasksGetSummary { task, relationship_id, owner: None }
     }
 }
 
@@ -5343,13 +5442,16 @@ pub struct TasksListRelated {
     /// `limit`
     #[serde(rename = "limit", default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<i64>,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 impl TasksListRelated {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(task: TaskRef) -> Self {
-        TasksListRelated { task, after_cursor: None, limit: None }
+        TasksListRelated { task, after_cursor: None, limit: None, owner: None }
     }
 }
 
@@ -5463,6 +5565,9 @@ pub struct TasksPublishSummary {
     /// `expectedPreviousVersion`
     #[serde(rename = "expectedPreviousVersion", deserialize_with = "crate::client::nullable")]
     pub expected_previous_version: Option<i64>,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -5472,7 +5577,7 @@ impl TasksPublishSummary {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(summary: TaskSummary, expected_previous_version: Option<i64>) -> Self {
-        TasksPublishSummary { summary, expected_previous_version, idempotency_key: None }
+        TasksPublishSummary { summary, expected_previous_version, owner: None, idempotency_key: None }
     }
 }
 
@@ -5563,6 +5668,9 @@ pub struct TasksRotateIncarnation {
     /// `expectedRevision`
     #[serde(rename = "expectedRevision")]
     pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -5572,7 +5680,7 @@ impl TasksRotateIncarnation {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(previous: TaskRef, next: TaskInput, expected_revision: i64) -> Self {
-        TasksRotateIncarnation { previous, next, expected_revision, idempotency_key: None }
+        TasksRotateIncarnation { previous, next, expected_revision, owner: None, idempotency_key: None }
     }
 }
 
@@ -5635,6 +5743,9 @@ pub struct TasksSetConsent {
     /// `expectedRevision`
     #[serde(rename = "expectedRevision")]
     pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -5644,7 +5755,7 @@ impl TasksSetConsent {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(task: TaskRef, consent: TasksSetConsentConsent, expected_revision: i64) -> Self {
-        TasksSetConsent { task, consent, expected_revision, idempotency_key: None }
+        TasksSetConsent { task, consent, expected_revision, owner: None, idempotency_key: None }
     }
 }
 
@@ -5676,6 +5787,9 @@ pub struct TasksUpdateRuntime {
     /// `expectedRevision`
     #[serde(rename = "expectedRevision")]
     pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// The idempotency key; one is made where there is none.
     #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -5685,7 +5799,7 @@ impl TasksUpdateRuntime {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(task: TaskRef, runtime: Runtime, expected_revision: i64) -> Self {
-        TasksUpdateRuntime { task, runtime, expected_revision, idempotency_key: None }
+        TasksUpdateRuntime { task, runtime, expected_revision, owner: None, idempotency_key: None }
     }
 }
 
@@ -5708,13 +5822,16 @@ pub struct TasksWait {
     /// `timeoutMs`
     #[serde(rename = "timeoutMs", default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<i64>,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
 }
 
 impl TasksWait {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(task: TaskRef) -> Self {
-        TasksWait { task, after_cursor: None, limit: None, timeout_ms: None }
+        TasksWait { task, after_cursor: None, limit: None, timeout_ms: None, owner: None }
     }
 }
 

@@ -4,7 +4,7 @@
 //! short queue: whoever fills it waits until the client has read.
 
 use super::super::App;
-use super::super::feed::{Feed, Item, TaskRef};
+use super::super::feed::{Feed, Item, Subject, TaskRef};
 use super::super::gate::Caller;
 use super::super::pool::{Full, Kind};
 use super::super::rpc::run_waiting;
@@ -220,15 +220,17 @@ impl Session {
         #[serde(deny_unknown_fields)]
         struct Params {
             task: TaskRef,
+            owner: Option<String>,
             #[serde(default)]
             after: u64,
         }
-        let shape = "stream.subscribe takes {\"task\": {taskId, incarnationId}, \"after\": cursor}";
+        let shape = "stream.subscribe takes {\"task\": {taskId, incarnationId}, \"owner\": kind:id, \"after\": cursor}";
         let params: Params = serde_json::from_str(&call.params).map_err(|_| error("params-invalid", shape))?;
         let place = self.beside().map_err(|full| match busy(full) {
             Answer::Error(problem) | Answer::Result(problem) => problem,
         })?;
-        let feed = Feed::start(&self.app, &self.caller, place, params.task, params.after).await?;
+        let subject = Subject { task: params.task, owner: params.owner };
+        let feed = Feed::start(&self.app, &self.caller, place, subject, params.after).await?;
         let number = self.next;
         self.next += 1;
         Ok((json!({"subscription": number}), Some((number, feed))))

@@ -1,6 +1,6 @@
 //! Streams whose cursors are not what they should be, and clients that are slow.
 
-use super::super::feed::{Feed, Item, TaskRef};
+use super::super::feed::{Feed, Item, Subject, TaskRef};
 use super::super::pool::{Kind as PlaceKind, Pool};
 use super::super::{App, health};
 use super::*;
@@ -41,7 +41,7 @@ impl Bench {
         let caller = self.app.gate.admit_request(&headers).unwrap();
         let place = self.app.pool.enter(PlaceKind::Wait, &caller).unwrap();
         let task = TaskRef { task_id: "t".into(), incarnation_id: "i".into() };
-        self.runtime.block_on(Feed::start(&self.app, &caller, place, task, after))
+        self.runtime.block_on(Feed::start(&self.app, &caller, place, Subject { task, owner: None }, after))
     }
 
     fn next(&self, feed: &mut Feed) -> Item {

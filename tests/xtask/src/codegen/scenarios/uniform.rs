@@ -429,11 +429,33 @@ fn story(case: &Case) -> Story {
     story
 }
 
-/// The operation by `caller` with ids of nothing, and with those of others.
+/// The operation by `caller` with ids of nothing, and with those of others; and the same with their owner, where one can be
+/// named.
 fn both(story: &mut Story, case: &Case, caller: &str, kind: &str) {
     let (name, code) = (format!("missing for {caller}"), case.denied.code(kind));
     story.call(caller, case.operation, (case.params)(&missing())).error(code).named(&name);
-    story.call(caller, case.operation, (case.params)(&foreign())).error(code).same_as(&name);
+    let mut others = vec![(case.params)(&foreign())];
+    for ids in [missing(), foreign()].into_iter().filter(|_| kind != "host") {
+        let params = (case.params)(&ids);
+        others.extend(owner(&params).map(|owner| with(params, "/owner", owner)));
+    }
+    for params in others {
+        story.call(caller, case.operation, params).error(code).same_as(&name);
+    }
+}
+
+/// Whose the thing is that the params name: Alice owns the sender of messages and the source of proposals, Bob the task,
+/// and the policy issued the grant.
+fn owner(params: &Value) -> Option<&'static str> {
+    let owners = [
+        ("senderIncarnationId", "user:alice"),
+        ("proposalId", "user:alice"),
+        ("grantId", "policy:guard"),
+        ("task", "user:bob"),
+        ("previous", "user:bob"),
+        ("summary", "user:bob"),
+    ];
+    owners.into_iter().find(|(member, _)| params.get(member).is_some()).map(|(_, owner)| owner)
 }
 
 /// What any answer of an operation has.
