@@ -281,13 +281,19 @@ fn a_stream_that_may_not_be_seen_is_refused_as_one_that_is_not_there() {
         format!("?{task}&after=-1"),
         format!("?{task}&after=x"),
         format!("?{task}&after=1&after=2"),
+        format!("?{task}&after={}", 1_u64 << 53),
+        format!("?{task}&after=+1"),
     ] {
         let answered = server.send(&Asked::new("GET", &format!("/events{query}")).bearer(&builder));
         assert_eq!((answered.status, answered.code().as_str()), (400, "query-invalid"), "{query}");
     }
     let request = Asked::new("GET", &format!("/events?{task}")).bearer(&builder);
     assert_eq!(server.send(&request.clone().field("last-event-id", "x")).status, 400);
-    assert_eq!(server.send(&request.field("last-event-id", &u64::MAX.to_string())).status, 400);
+    assert_eq!(server.send(&request.clone().field("last-event-id", &u64::MAX.to_string())).status, 400);
+    assert_eq!(server.send(&request.clone().field("last-event-id", &(1_u64 << 53).to_string())).status, 400);
+    assert_eq!(server.send(&request.clone().field("last-event-id", "now")).status, 400);
+    let twice = server.send(&request.field("last-event-id", "1").field("last-event-id", "2"));
+    assert_eq!((twice.status, twice.code().as_str()), (400, "query-invalid"));
     assert_eq!(server.send(&Asked::new("GET", &format!("/events?{task}"))).status, 401);
     assert_eq!(Socket::open(&server, "none").err(), Some(401));
     assert_eq!(server.send(&Asked::new("GET", "/stream").bearer(&builder)).status, 426);

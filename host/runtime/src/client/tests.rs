@@ -50,7 +50,8 @@ fn message() -> MessagesGetDisposition {
 #[test]
 fn a_call_sent_again_keeps_its_key_and_its_params() {
     let consent = types::TasksSetConsentConsent { mute: Some(true), do_not_disturb_until: None };
-    let muted = types::TasksSetConsent { task: task(), consent, expected_revision: 0, idempotency_key: None };
+    let muted =
+        types::TasksSetConsent { task: task(), consent, expected_revision: 0, owner: None, idempotency_key: None };
     let client = Played::new(vec![Err(TransportError::new("gone")), Err(TransportError::new("gone"))]);
     let call = client.tasks_set_consent(&muted);
     let key = call.idempotency_key().expect("a key").to_owned();
@@ -66,7 +67,7 @@ fn a_call_sent_again_keeps_its_key_and_its_params() {
 
 #[test]
 fn absent_members_are_not_sent() {
-    let empty = json!({"method": "tasks.wait", "value": {"events": [], "nextCursor": 7, "timedOut": true}});
+    let empty = json!({"method": "tasks.wait", "value": {"events": [], "nextCursor": 7, "head": 7, "timedOut": true}});
     let client = Played::new(vec![result(empty)]);
     assert!(client.tasks_wait(&wait()).send().expect("an answer").timed_out);
     let params = json!({"task": {"taskId": "plan-1", "incarnationId": "inc_plan_0001"}, "afterCursor": 7});

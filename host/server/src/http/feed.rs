@@ -20,6 +20,8 @@ use tokio::task::JoinHandle;
 
 /// Events in one page.
 const PAGE: u32 = 100;
+/// The greatest cursor.
+const CURSOR_MAX: u64 = (1 << 53) - 1;
 /// How long one read waits; a stream lives through any number of them.
 const WAIT_MS: u64 = 25_000;
 
@@ -40,6 +42,38 @@ pub struct Subject {
     pub task: TaskRef,
     /// Its owner, where owners use the same ids.
     pub owner: Option<String>,
+}
+
+/// Where a stream starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// With the first event after a cursor.
+    After(u64),
+    /// With the next event that happens.
+    Now,
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        Start::After(0)
+    }
+}
+
+impl Start {
+    /// A cursor in decimal digits, or `now`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        match text {
+            "now" => Some(Start::Now),
+            cursor if digits => cursor.parse().ok().and_then(Self::after),
+            _ => None,
+        }
+    }
+
+    /// After a cursor, where it is one: a whole number that every JSON reader holds exactly.
+    pub fn after(cursor: u64) -> Option<Self> {
+        (cursor <= CURSOR_MAX).then_some(Start::After(cursor))
+    }
 }
 
 /// What comes next.
@@ -81,8 +115,14 @@ pub struct Feed {
     handed: Instant,
 }
 
-/// A page, or the `error` member of a refusal.
-type Read = Result<VecDeque<(u64, String)>, String>;
+/// What was read, or the `error` member of a refusal.
+type Read = Result<Page, String>;
+
+/// A page, and the greatest cursor there is.
+struct Page {
+    events: VecDeque<(u64, String)>,
+    head: u64,
+}
 
 /// Reads pages as the caller.
 #[derive(Clone)]
@@ -95,18 +135,22 @@ struct Reader {
 }
 
 impl Feed {
-    /// The events of `subject` after the cursor `after`. Error: the `error` member with which the core refuses the first look.
+    /// The events of `subject` from `start` on. Error: the `error` member with which the core refuses the first look.
     pub async fn start(
         app: &Arc<App>,
         caller: &Caller,
         place: Place,
         subject: Subject,
-        after: u64,
+        start: Start,
     ) -> Result<Self, String> {
         let reader = Reader { app: Arc::clone(app), caller: caller.clone(), subject, _place: Arc::new(place) };
         let first = reader.clone();
-        let head = tokio::task::spawn_blocking(move || first.head(after)).await;
+        let head = tokio::task::spawn_blocking(move || first.head()).await;
         let head = head.unwrap_or_else(|_| Err(lost()))?;
+        let after = match start {
+            Start::After(after) => after,
+            Start::Now => head,
+        };
         let gap = (head < after).then_some(Item::Gap { from: head + 1, to: after, after: head });
         let now = Instant::now();
         let (page, ending) = (VecDeque::new(), Ending::default());
@@ -149,7 +193,7 @@ impl Feed {
             };
             self.running = None;
             match read.unwrap_or_else(|_| Err(lost())) {
-                Ok(page) => (self.page, self.read_at) = (page, Instant::now()),
+                Ok(page) => (self.page, self.read_at) = (page.events, Instant::now()),
                 Err(error) => {
                     let code = answer::error_code(&error);
                     return self.end(code.as_deref().unwrap_or("core-trap"));
@@ -198,48 +242,39 @@ impl Reader {
         }
         let service = &self.app.service;
         match service.call_until(self.caller.entry(), "tasks.wait", &params.to_string(), cancel) {
-            Answer::Result(text) => events(&text).ok_or_else(lost),
+            Answer::Result(text) => page(&text).ok_or_else(lost),
             Answer::Error(error) => Err(error),
         }
     }
 
-    /// `after`, or the greatest cursor there is where that is less.
-    fn head(&self, after: u64) -> Result<u64, String> {
-        let none = Cancel::default();
-        let beyond = |cursor: u64| Ok::<bool, String>(self.page(cursor, 1, 0, &none)?.is_empty());
-        // With any cursor this asks whether the caller may look at all.
-        if !beyond(after.saturating_sub(1))? || after == 0 {
-            return Ok(after);
-        }
-        let (mut low, mut high) = (0, after);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if beyond(middle)? { high = middle } else { low = middle + 1 }
-        }
-        Ok(low)
+    /// The greatest cursor there is. This asks whether the caller may look at all.
+    fn head(&self) -> Result<u64, String> {
+        self.page(0, 1, 0, &Cancel::default()).map(|page| page.head)
     }
 }
 
-/// The events of an answer of `tasks.wait`, each on one line.
-fn events(answer: &str) -> Option<VecDeque<(u64, String)>> {
+/// What an answer of `tasks.wait` tells, each event on one line.
+fn page(answer: &str) -> Option<Page> {
     #[derive(Deserialize)]
     struct Wrapped<'a> {
         #[serde(borrow)]
-        value: Page<'a>,
+        value: Told<'a>,
     }
     #[derive(Deserialize)]
-    struct Page<'a> {
+    struct Told<'a> {
         #[serde(borrow)]
         events: Vec<&'a RawValue>,
+        head: u64,
     }
     #[derive(Deserialize)]
     struct Numbered {
         cursor: u64,
     }
-    let page = serde_json::from_str::<Wrapped<'_>>(answer).ok()?.value;
+    let told = serde_json::from_str::<Wrapped<'_>>(answer).ok()?.value;
     let number = |text: &str| serde_json::from_str::<Numbered>(text).ok().map(|event| event.cursor);
     // Line ends between the tokens of JSON mean no more than a space.
-    page.events.iter().map(|event| Some((number(event.get())?, event.get().replace(['\n', '\r'], " ")))).collect()
+    let line = |event: &&RawValue| Some((number(event.get())?, event.get().replace(['\n', '\r'], " ")));
+    Some(Page { events: told.events.iter().map(line).collect::<Option<_>>()?, head: told.head })
 }
 
 fn lost() -> String {

@@ -1,6 +1,6 @@
 //! `GET /events`: the events of a task as Server-Sent Events.
 
-use super::feed::{Feed, Item, Subject, TaskRef};
+use super::feed::{Feed, Item, Start, Subject, TaskRef};
 use super::gate::Caller;
 use super::pool::Kind;
 use super::{App, answer};
@@ -23,7 +23,7 @@ pub struct Wanted {
     task_id: String,
     incarnation_id: String,
     owner: Option<String>,
-    after: Option<u64>,
+    after: Option<String>,
 }
 
 /// Streams events after `Last-Event-ID`, or else after `after`, until one side ends it.
@@ -39,12 +39,17 @@ pub async fn events(
             "taskId and incarnationId, owner where owners use the same ids, and after if events were seen before; nothing else",
         );
     };
-    let after = match headers.get("last-event-id") {
-        None => wanted.after.unwrap_or(0),
-        Some(id) => match id.to_str().ok().and_then(|id| id.parse().ok()) {
+    let mut resumed = headers.get_all("last-event-id").iter();
+    let after = match (resumed.next(), resumed.next()) {
+        (None, _) => match wanted.after.as_deref().map_or(Some(Start::default()), Start::parse) {
             Some(after) => after,
-            None => return invalid("Last-Event-ID is no cursor"),
+            None => return invalid("after is a cursor, or now"),
         },
+        (Some(id), None) => match id.to_str().ok().and_then(Start::parse) {
+            Some(after @ Start::After(_)) => after,
+            _ => return invalid("Last-Event-ID is no cursor"),
+        },
+        _ => return invalid("there is more than one Last-Event-ID"),
     };
     let place = match app.pool.enter(Kind::Wait, &caller) {
         Ok(place) => place,

@@ -60,9 +60,12 @@ impl Stand {
             let known = self.events.lock().unwrap();
             let new = known[known.partition_point(|cursor| *cursor <= number("afterCursor"))..].iter();
             let new: Vec<Value> = new.take(number("limit") as usize).map(|cursor| json!({"cursor": cursor})).collect();
+            let head = known.last().copied().unwrap_or(0);
             drop(known);
             if !new.is_empty() || cancel.is_cancelled() || std::time::Instant::now() >= patience {
-                return Answer::Result(json!({"method": "tasks.wait", "value": {"events": new}}).to_string());
+                return Answer::Result(
+                    json!({"method": "tasks.wait", "value": {"events": new, "head": head}}).to_string(),
+                );
             }
             std::thread::sleep(Duration::from_millis(1));
         }

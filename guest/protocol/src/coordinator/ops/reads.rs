@@ -7,7 +7,7 @@ use crate::coordinator::audit;
 use crate::coordinator::context::{Context, Flow, Stop};
 use crate::coordinator::fields::Fields;
 use crate::coordinator::keys;
-use crate::coordinator::records::{Party, parse};
+use crate::coordinator::records::{Party, boxes::Box, parse};
 use crate::coordinator::scene::{Role, not_visible};
 use crate::coordinator::{Query, Stored};
 use crate::generated::limits;
@@ -84,16 +84,21 @@ pub(super) fn page_of(cx: &mut Context<'_>, find: fn(&str, &Party, i64, u32) -> 
     Ok((own.party, query))
 }
 
-/// `tasks.wait`: events of the task's stream after a cursor, at once or as soon as there are some. With nothing to tell
+/// `tasks.wait`: events of the task's stream after a cursor, at once or as soon as there are some, and the cursor of the
+/// last event that there is. With nothing to tell
 /// the step waits; the host ends that with the cursor `timeout`.
 pub(crate) fn wait(cx: &mut Context<'_>) -> Flow<String> {
     let name = cx.task_in("task")?;
     let (after, limit) = page(cx);
     if let Some(id) = cx.own_row(name) {
         cx.hint(&audit::find_stream(&id, after, limit));
+        cx.hint(&Box::find(&id));
     }
     let own = cx.own_live_task(name)?;
-    let rows = cx.rows(&audit::find_stream(&own.id, after, limit))?;
+    let query = audit::find_stream(&own.id, after, limit);
+    cx.hint(&query);
+    let head = cx.load_box(&own.id)?.record.sequence;
+    let rows = cx.rows(&query)?;
     if let Some(until) = patience(cx).filter(|_| rows.is_empty()) {
         return Err(Stop::Wait([own.id].into(), until));
     }
@@ -109,6 +114,7 @@ pub(crate) fn wait(cx: &mut Context<'_>) -> Flow<String> {
     }
     w.end_array();
     w.member_int("nextCursor", next);
+    w.member_int("head", head);
     w.member_bool("timedOut", rows.is_empty());
     w.end_object();
     Ok(w.finish())

@@ -5835,7 +5835,7 @@ impl TasksWait {
     }
 }
 
-/// Events after the cursor, in order; none where the time was over first.
+/// Events after the cursor, in order; none where the time was over first. The head is the cursor of the last event that there is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TasksWaitResult {
@@ -5845,6 +5845,9 @@ pub struct TasksWaitResult {
     /// `nextCursor`
     #[serde(rename = "nextCursor")]
     pub next_cursor: i64,
+    /// `head`
+    #[serde(rename = "head")]
+    pub head: i64,
     /// `timedOut`
     #[serde(rename = "timedOut")]
     pub timed_out: bool,
@@ -5853,8 +5856,8 @@ pub struct TasksWaitResult {
 impl TasksWaitResult {
     /// With the members that must be there, and no others.
     #[must_use]
-    pub fn new(events: Vec<TaskEvent>, next_cursor: i64, timed_out: bool) -> Self {
-        TasksWaitResult { events, next_cursor, timed_out }
+    pub fn new(events: Vec<TaskEvent>, next_cursor: i64, head: i64, timed_out: bool) -> Self {
+        TasksWaitResult { events, next_cursor, head, timed_out }
     }
 }
 

@@ -4,7 +4,7 @@
 //! short queue: whoever fills it waits until the client has read.
 
 use super::super::App;
-use super::super::feed::{Feed, Item, Subject, TaskRef};
+use super::super::feed::{Feed, Item, Start, Subject, TaskRef};
 use super::super::gate::Caller;
 use super::super::pool::{Full, Kind};
 use super::super::rpc::run_waiting;
@@ -221,16 +221,22 @@ impl Session {
         struct Params {
             task: TaskRef,
             owner: Option<String>,
-            #[serde(default)]
-            after: u64,
+            after: Option<Value>,
         }
-        let shape = "stream.subscribe takes {\"task\": {taskId, incarnationId}, \"owner\": kind:id, \"after\": cursor}";
+        let shape =
+            "stream.subscribe takes {\"task\": {taskId, incarnationId}, \"owner\": kind:id, \"after\": cursor or now}";
         let params: Params = serde_json::from_str(&call.params).map_err(|_| error("params-invalid", shape))?;
         let place = self.beside().map_err(|full| match busy(full) {
             Answer::Error(problem) | Answer::Result(problem) => problem,
         })?;
+        let start = match &params.after {
+            None => Some(Start::default()),
+            Some(Value::String(text)) => Some(Start::Now).filter(|_| text == "now"),
+            Some(cursor) => cursor.as_u64().and_then(Start::after),
+        };
+        let start = start.ok_or_else(|| error("params-invalid", shape))?;
         let subject = Subject { task: params.task, owner: params.owner };
-        let feed = Feed::start(&self.app, &self.caller, place, subject, params.after).await?;
+        let feed = Feed::start(&self.app, &self.caller, place, subject, start).await?;
         let number = self.next;
         self.next += 1;
         Ok((json!({"subscription": number}), Some((number, feed))))

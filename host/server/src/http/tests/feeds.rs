@@ -1,6 +1,6 @@
 //! Streams whose cursors are not what they should be, and clients that are slow.
 
-use super::super::feed::{Feed, Item, Subject, TaskRef};
+use super::super::feed::{Feed, Item, Start, Subject, TaskRef};
 use super::super::pool::{Kind as PlaceKind, Pool};
 use super::super::{App, health};
 use super::*;
@@ -36,12 +36,16 @@ impl Bench {
     }
 
     fn start(&self, after: u64) -> Result<Feed, String> {
+        self.from(Start::After(after))
+    }
+
+    fn from(&self, start: Start) -> Result<Feed, String> {
         let mut headers = axum::http::HeaderMap::new();
         headers.insert("authorization", format!("Bearer {}", self.rig.tokens[0]).parse().unwrap());
         let caller = self.app.gate.admit_request(&headers).unwrap();
         let place = self.app.pool.enter(PlaceKind::Wait, &caller).unwrap();
         let task = TaskRef { task_id: "t".into(), incarnation_id: "i".into() };
-        self.runtime.block_on(Feed::start(&self.app, &caller, place, Subject { task, owner: None }, after))
+        self.runtime.block_on(Feed::start(&self.app, &caller, place, Subject { task, owner: None }, start))
     }
 
     fn next(&self, feed: &mut Feed) -> Item {
@@ -86,6 +90,21 @@ fn a_cursor_that_is_ahead_is_a_gap_back_to_the_last_event() {
         let mut feed = bench.start(head).unwrap();
         bench.rig.stand.events.lock().unwrap().push(head + 1);
         assert_eq!(bench.next(&mut feed), event(head + 1), "there is no gap at the head itself");
+    }
+}
+
+#[test]
+fn a_stream_from_now_on_begins_behind_the_last_event() {
+    let bench = Bench::new(HttpLimits::default());
+    bench.events(&[1, 2, 3]);
+    let mut feed = bench.from(Start::Now).unwrap();
+    bench.rig.stand.events.lock().unwrap().push(4);
+    assert_eq!(bench.next(&mut feed), event(4));
+    for (text, start) in [("now", Some(Start::Now)), ("0", Some(Start::After(0))), ("7", Some(Start::After(7)))] {
+        assert_eq!(Start::parse(text), start);
+    }
+    for text in ["", "-1", "+1", "1.0", "Now", "9007199254740992", "99999999999999999999"] {
+        assert_eq!(Start::parse(text), None, "{text}");
     }
 }
 

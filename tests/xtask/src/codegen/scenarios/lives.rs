@@ -142,10 +142,11 @@ fn audit_views() -> Story {
 fn waits() -> Story {
     let mut story = Story::granted("the events of a task after a cursor", "peer");
     let wait = |task: Value, after: u32| json!({"task": task, "afterCursor": after, "timeoutMs": 0});
-    let started =
-        json!({"events": types(&["task-registered", "relationship-granted"]), "nextCursor": 2, "timedOut": false});
+    let started = json!({"events": types(&["task-registered", "relationship-granted"]), "nextCursor": 2, "head": 2, "timedOut": false});
     story.call("writer", "tasks.wait", wait(writer(), 0)).ok(started);
-    story.call("writer", "tasks.wait", wait(writer(), 2)).ok(json!({"events": [], "nextCursor": 2, "timedOut": true}));
+    story
+        .call("writer", "tasks.wait", wait(writer(), 2))
+        .ok(json!({"events": [], "nextCursor": 2, "head": 2, "timedOut": true}));
     let number = story.sent("suggest", 0);
     story.respond(number, 0, "rejected").ok(json!({}));
     let event = |kind: &str, cursor: u32| json!({"eventType": kind, "cursor": cursor, "messageId": message_id(number), "senderIncarnationId": WRITER});

@@ -403,21 +403,25 @@ fn waits() -> Vec<Vector> {
     let answers = || {
         vec![
             answer(stream(0), vec![]),
+            answer(row("box", WRITER_ROW), vec![]),
             answer(row("task", WRITER_ROW), vec![stored(WRITER_ROW, &task(writer_party()))]),
         ]
     };
     let step = |name: &str, params: Value, answers: Vec<Value>| {
         Vector::new(name, &[], "decide", args("writer", "tasks.wait", &params, answers))
     };
-    let nothing = "{\"method\":\"tasks.wait\",\"value\":{\"events\":[],\"nextCursor\":0,\"timedOut\":true}}";
+    let nothing = "{\"method\":\"tasks.wait\",\"value\":{\"events\":[],\"nextCursor\":0,\"head\":0,\"timedOut\":true}}";
     let ended = json!({"kind": "ready", "decision": {"status": "accepted", "writes": [], "response": nothing}});
     let over = |cursor: &str| {
         let args = args("writer", "tasks.wait", &wait(1_000), answers());
         with(args, "/request/cursor", cursor)
     };
     vec![
-        step("a wait asks for the events and the task", wait(1_000), vec![])
-            .ok(needs(vec![stream(0), row("task", WRITER_ROW)])),
+        step("a wait asks for the events and the task", wait(1_000), vec![]).ok(needs(vec![
+            stream(0),
+            row("box", WRITER_ROW),
+            row("task", WRITER_ROW),
+        ])),
         step("nothing yet", wait(1_000), answers())
             .ok(json!({"kind": "wait", "queries": [], "waiting": {"topics": [WRITER_ROW], "until": START + 1_000}})),
         step("nothing, and no patience", wait(0), answers()).has(ended.clone()),
