@@ -7,10 +7,11 @@
 //! Other crates' endpoints are merged as a router ([`HttpServer::more`]); their handlers find out who calls in the
 //! extension [`Caller`].
 
-mod answer;
+pub(crate) mod answer;
 mod body;
 mod feed;
 mod gate;
+mod heads;
 mod health;
 mod jwt;
 mod listen;

@@ -195,3 +195,27 @@ fn a_port_that_others_can_reach_needs_tls_or_a_word() {
     let taken = world.rig.run(&taken);
     assert!(taken.code == 2 && taken.err.contains("listen-unusable"), "{taken:?}");
 }
+
+#[test]
+fn a_body_of_two_lengths_is_refused_and_ends_the_connection() {
+    let world = World::new();
+    let server = world.rig.serve_http(&[]);
+    let alice = world.token("alice");
+    let frame = json!({"jsonrpc": "2.0", "id": 1, "method": "tasks.get", "params": task("plan-1")}).to_string();
+    let chunked = format!("{:x}\r\n{frame}\r\n0\r\n\r\n", frame.len());
+    let request = || Asked::rpc(&alice, &chunked);
+    let (length, pieces) = (("content-length", frame.len().to_string()), ("transfer-encoding", "chunked".to_owned()));
+    for fields in [[&length, &pieces], [&pieces, &length]] {
+        let asked = fields.into_iter().fold(request(), |asked, (name, value)| asked.field(name, value));
+        let mut input = BufReader::new(server.open());
+        input.get_mut().write_all(&asked.bytes(&server.address)).expect("the server reads");
+        let answered = Answered::read(&mut input);
+        assert_eq!((answered.status, answered.code().as_str()), (400, "length-ambiguous"), "{answered:?}");
+        let mut rest = Vec::new();
+        let ended = input.read_to_end(&mut rest);
+        assert!(rest.is_empty() && ended.map_or(true, |read| read == 0), "nothing comes after it");
+    }
+    let answered = server.send(&request().field("transfer-encoding", "chunked"));
+    assert_eq!((answered.status, answered.field("connection")), (200, Some("close")), "{answered:?}");
+    assert_eq!(server.call(&alice, "tasks.get", &task("plan-1")).status, 200);
+}

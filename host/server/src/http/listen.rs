@@ -1,14 +1,19 @@
 //! Connections: taken on up to a number, each with bounds on how long everything may take.
 
+use super::heads::{Heads, TwoLengths};
 use super::stall::Stalling;
 use super::tls::Tls;
-use super::{App, HttpLimits};
+use super::{App, HttpLimits, answer};
 use axum::Router;
+use axum::extract::Request;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -85,7 +90,13 @@ async fn http<S>(app: &App, router: Router, stream: S, limits: HttpLimits)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let two_lengths = TwoLengths::default();
+    let stream = Heads::new(stream, Arc::clone(&two_lengths));
     let stream = Stalling::new(stream, Duration::from_millis(limits.write_ms_max));
+    let router = router.layer(from_fn(move |request: Request, next: Next| {
+        let refused = two_lengths.load(Ordering::Acquire);
+        async move { of_one_length(refused, request, next).await }
+    }));
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
@@ -101,6 +112,22 @@ where
         () = app.closed() => serving.as_mut().graceful_shutdown(),
     }
     let _ = serving.await;
+}
+
+/// Refuses a request that gives the length of its body in two ways, and ends the connection: nobody knows where the next
+/// one begins. After a body in pieces it ends as well, since only what has a length is followed.
+async fn of_one_length(refused: bool, request: Request, next: Next) -> axum::response::Response {
+    let in_pieces = request.headers().contains_key(header::TRANSFER_ENCODING);
+    let mut response = if refused {
+        let detail = "Content-Length and Transfer-Encoding exclude each other";
+        answer::fault(StatusCode::BAD_REQUEST, "length-ambiguous", detail)
+    } else {
+        next.run(request).await
+    };
+    if refused || in_pieces {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 /// Tells a connection that there is no room, and takes what it sends meanwhile, so that it can read the answer.
