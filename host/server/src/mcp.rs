@@ -10,6 +10,7 @@ mod fault;
 mod handler;
 mod http;
 mod mailbox;
+mod pipe;
 mod relations;
 pub mod schema;
 mod sending;
@@ -26,14 +27,22 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// What is buffered of each direction between the client's pipe and the server, in bytes.
+const BUFFER: usize = 64 << 10;
+
 /// Serves one client over standard input and output until its input ends. Errors: there is no runtime to be had, or the
 /// client speaks no MCP.
 pub fn serve_stdio(backend: Arc<dyn Backend>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let served = runtime.block_on(async {
         let handler = Handler::new(Identity::Fixed(backend));
-        let running = handler.serve(rmcp::transport::stdio()).await.map_err(io::Error::other)?;
-        running.waiting().await.map(drop).map_err(io::Error::other)
+        let (own, other) = tokio::io::duplex(BUFFER);
+        let serving = tokio::spawn(async move {
+            let running = handler.serve(own).await.map_err(io::Error::other)?;
+            running.waiting().await.map(drop).map_err(io::Error::other)
+        });
+        let carried = pipe::carry(io::stdin(), tokio::io::stdout(), other).await;
+        serving.await.map_err(io::Error::other)?.and(carried)
     });
     // A call that waits for the server holds a thread; nobody is left to hear its answer.
     runtime.shutdown_timeout(Duration::from_millis(100));

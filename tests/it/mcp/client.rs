@@ -39,6 +39,11 @@ pub fn run<T>(test: impl Future<Output = T>) -> T {
     runtime.expect("a runtime").block_on(test)
 }
 
+/// Runs a test whose client says everything in the order in which it is told to: one thread, one task after the other.
+pub fn run_in_turn<T>(test: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(test)
+}
+
 impl Agent {
     /// `threadmesh mcp` as a child, as `name`.
     pub async fn stdio(world: &World, name: &str) -> Self {

@@ -53,13 +53,38 @@ fn a_session_is_no_credential() {
 }
 
 #[test]
-fn a_user_is_told_that_the_tools_are_for_tasks() {
+fn the_tools_are_for_tasks_alone() {
     let world = world();
     let server = world.rig.serve_http(&[]);
-    run(async {
-        let alice = Agent::http(&server, &world.token("alice")).await;
-        for (tool, arguments) in [("inbox", json!({})), ("send", to_builder("x")), ("wait", json!({"timeoutMs": 0}))] {
-            assert_eq!(alice.code(tool, arguments).await, "principal-mismatch", "{tool}");
+    for name in ["alice", "operator"] {
+        let token = world.token(name);
+        for message in [HELLO.to_owned(), call(1, "inbox", &json!({})), call(1, "send", &to_builder("x"))] {
+            let answered = post(&server.address, &token, None, &message);
+            assert_eq!((answered.status, answered.code().as_str()), (403, "principal-mismatch"), "{name}: {message}");
+            assert_eq!(answered.field("mcp-session-id"), None);
         }
-    });
+    }
+}
+
+#[test]
+fn what_is_no_message_is_told_in_the_form_of_every_fault() {
+    let world = world();
+    let server = world.rig.serve_http(&[]);
+    let asked = || Asked::new("POST", "/mcp").bearer(&world.token("planner")).body(HELLO);
+    let both = "application/json, text/event-stream";
+    let json = "application/json";
+    for (request, status, code) in [
+        (asked().field("content-type", "gar/bage").field("accept", both), 415, "content-type"),
+        (asked().field("accept", both), 415, "content-type"),
+        (asked().field("content-type", json).field("accept", "text/html"), 406, "not-acceptable"),
+        (
+            asked().field("content-type", json).field("accept", both).field("mcp-session-id", "x"),
+            404,
+            "session-unknown",
+        ),
+    ] {
+        let answered = server.send(&request);
+        assert_eq!((answered.status, answered.code().as_str()), (status, code), "{answered:?}");
+        assert_eq!(answered.field("content-type"), Some(json), "{answered:?}");
+    }
 }

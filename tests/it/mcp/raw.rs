@@ -39,14 +39,19 @@ impl Bridge {
         let id = id.into();
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         loop {
-            let mut line = String::new();
-            assert_ne!(self.output.read_line(&mut line).expect("it speaks"), 0, "it ended");
-            self.said += &line;
-            let message: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"));
+            let message = self.next();
             if message["id"] == id {
                 return message;
             }
         }
+    }
+
+    /// The next line that it says.
+    fn next(&mut self) -> Value {
+        let mut line = String::new();
+        assert_ne!(self.output.read_line(&mut line).expect("it speaks"), 0, "it ended");
+        self.said += &line;
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"))
     }
 
     fn tool(&mut self, id: impl Into<Value>, name: &str, arguments: Value) -> Value {
@@ -63,6 +68,44 @@ impl Bridge {
         let code = self.child.wait().expect("it ends").code().unwrap_or(-1);
         (self.said + &rest + &told, code)
     }
+}
+
+#[test]
+fn a_line_that_is_no_json_is_answered() {
+    let world = world();
+    let _server = world.serve();
+    let mut planner = Bridge::start(&world, &["--token-file", "mesh.db.tokens/planner"]);
+    for line in ["no json", "{\"jsonrpc\": \"2.0\"", "\u{0}"] {
+        planner.input.as_mut().expect("a pipe").write_all(format!("{line}\n").as_bytes()).expect("it reads");
+        let answer = planner.next();
+        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(-32700), &Value::Null), "{line:?}: {answer}");
+    }
+    planner.input.as_mut().expect("a pipe").write_all(b"\xff\n").expect("it reads");
+    assert_eq!(planner.next()["error"]["data"]["code"], "json-encoding");
+    assert!(planner.tool(1, "status", json!({}))["structuredContent"]["task"].is_object(), "the session goes on");
+    assert_eq!(planner.finish().1, 0);
+}
+
+#[test]
+fn each_of_two_calls_under_one_id_is_answered() {
+    let world = world();
+    let _server = world.serve();
+    let mut planner = Bridge::start(&world, &["--token-file", "mesh.db.tokens/planner"]);
+    let call = |name: &str, arguments: Value| json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
+    // The first is under way for as long as it waits.
+    planner.send(&call("wait", json!({"after": 1_000, "timeoutMs": 300})));
+    planner.send(&call("status", json!({})));
+    let answers = [planner.next(), planner.next()];
+    assert!(answers.iter().all(|answer| answer["id"] == 7), "{answers:?}");
+    assert_eq!(answers[0]["result"]["structuredContent"]["timedOut"], true, "{answers:?}");
+    assert!(answers[1]["result"]["structuredContent"]["task"].is_object(), "{answers:?}");
+    // A repetition of what is under way is done once, and answered twice.
+    planner.send(&call("send", to_builder("Once.")));
+    planner.send(&call("send", to_builder("Once.")));
+    let sent = [planner.next(), planner.next()].map(|answer| answer["result"]["structuredContent"].clone());
+    assert_eq!((&sent[0]["messageId"], &sent[0]["replay"]), (&sent[1]["messageId"], &json!(false)), "{sent:?}");
+    assert_eq!(sent[1]["replay"], true, "{sent:?}");
+    assert_eq!(planner.finish().1, 0);
 }
 
 #[test]

@@ -5,11 +5,12 @@
 
 use super::handler::{Handler, Identity};
 use crate::http::pool::Pool;
-use crate::http::{Caller, HttpLimits};
+use crate::http::{Caller, HttpLimits, answer};
 use crate::service::Service;
+use crate::tokens::Kind;
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{Method, StatusCode};
+use axum::http::{Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -22,6 +23,8 @@ use std::time::Duration;
 const SESSION: &str = "mcp-session-id";
 /// Sessions at once.
 const SESSIONS_MAX: usize = 256;
+/// So much of a fault in plain text is told.
+const FAULT_BYTES_MAX: usize = 4 << 10;
 /// How long a session may be silent.
 const SILENCE: Duration = Duration::from_secs(3600);
 /// The longest message: `document_bytes_max` of spec/limits.md.
@@ -64,15 +67,22 @@ async fn guard(State(owners): State<Arc<Owners>>, request: Request, next: Next) 
     let Some(caller) = request.extensions().get::<Caller>().cloned() else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
+    if caller.entry().principal.kind != Kind::Task {
+        let detail = "the tools are for tasks: show the token of one incarnation of a task";
+        return answer::rpc_fault(StatusCode::FORBIDDEN, "principal-mismatch", detail);
+    }
     let credential = caller.entry().authentication_id.clone();
     let session = request.headers().get(SESSION).map(|value| value.to_str().unwrap_or_default().to_owned());
     let ends = *request.method() == Method::DELETE;
     match &session {
         Some(session) if !owners.owns(session, &credential) => return unknown(),
-        None if !owners.room().await => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        None if !owners.room().await => {
+            let full = answer::rpc_fault(StatusCode::SERVICE_UNAVAILABLE, "backpressure", "too many sessions at once");
+            return answer::retry_later(full);
+        }
         _ => {}
     }
-    let response = next.run(request).await;
+    let response = in_json(next.run(request).await).await;
     match (session, response.headers().get(SESSION).and_then(|value| value.to_str().ok())) {
         (None, Some(begun)) => owners.begin(begun.to_owned(), credential),
         (Some(session), _) if ends && response.status().is_success() => owners.forget(&session),
@@ -83,7 +93,33 @@ async fn guard(State(owners): State<Arc<Owners>>, request: Request, next: Next) 
 
 /// The answer for a session that is not there, or is somebody else's.
 fn unknown() -> Response {
-    (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response()
+    answer::fault(StatusCode::NOT_FOUND, "session-unknown", "there is no such session: begin one with initialize")
+}
+
+/// An answer; one that says in plain text what is wrong says it in the form of every fault over HTTP.
+async fn in_json(response: Response) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let streams = kind.starts_with("text/event-stream");
+    let status = response.status();
+    if !(status.is_client_error() || status.is_server_error()) || streams || kind.starts_with("application/json") {
+        return response;
+    }
+    let (parts, body) = response.into_parts();
+    let told = axum::body::to_bytes(body, FAULT_BYTES_MAX).await.unwrap_or_default();
+    let code = match status {
+        StatusCode::NOT_FOUND => "session-unknown",
+        StatusCode::METHOD_NOT_ALLOWED => "method-not-allowed",
+        StatusCode::NOT_ACCEPTABLE => "not-acceptable",
+        StatusCode::PAYLOAD_TOO_LARGE => "json-size",
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => "content-type",
+        _ if status.is_server_error() => "core-trap",
+        _ => "request-invalid",
+    };
+    let mut fault = answer::fault(status, code, &String::from_utf8_lossy(&told));
+    if let Some(allowed) = parts.headers.get(header::ALLOW) {
+        fault.headers_mut().insert(header::ALLOW, allowed.clone());
+    }
+    fault
 }
 
 impl Owners {

@@ -82,7 +82,12 @@ fn object(schema: &Value, members: &Map<String, Value>, place: &str) -> Result<(
         match known.get(name) {
             Some(schema) => at(schema, value, format!("{place}/{name}"))?,
             None if schema["additionalProperties"] == false => {
-                return Err((place.to_owned(), format!("has no member {name:?}")));
+                let members = known.as_object().into_iter().flat_map(Map::keys).map(String::as_str).collect::<Vec<_>>();
+                let members = match members.as_slice() {
+                    [] => "nothing".to_owned(),
+                    members => members.join(", "),
+                };
+                return Err((place.to_owned(), format!("there is no member {name:?}; there may be {members}")));
             }
             None => {}
         }

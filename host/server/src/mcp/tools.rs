@@ -1,5 +1,6 @@
 //! The tools: names, what they say of themselves, and the schemas of their arguments and results.
 
+use crate::functions::OPENRPC;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 use std::sync::{Arc, LazyLock};
@@ -91,30 +92,33 @@ fn cursor(told: &str) -> Value {
     number(0, (1 << 53) - 1, told)
 }
 
-const INTENTS: &[&str] = &["notify", "suggest", "steer", "interrupt"];
-const MODES: &[&str] =
-    &["store-only", "side-channel", "checkpoint-offer", "wake-idle", "active-steer", "interrupt-request"];
-const TYPES: &[&str] = &["observation", "question", "suggestion", "result", "state-update", "action-request"];
+/// The words that the schemas of `spec/schema` have at `pointer` of their shared definitions.
+fn spec(pointer: &str) -> &'static Value {
+    static SCHEMAS: LazyLock<Value> = LazyLock::new(|| {
+        // A test looks at every list of words: one that is missing is seen there.
+        let mut document: Value = serde_json::from_str(&OPENRPC).unwrap_or_default();
+        document.pointer_mut("/components/schemas").map(Value::take).unwrap_or_default()
+    });
+    SCHEMAS.pointer(&format!("{pointer}/enum")).unwrap_or(&Value::Null)
+}
+
+/// A word of the specification.
+fn word(pointer: &str, told: &str) -> Value {
+    json!({"type": "string", "enum": spec(pointer), "description": told})
+}
+
+const INTENT: &str = "/intent";
+const MODE: &str = "/deliveryMode";
+const TYPE: &str = "/envelope/properties/messageType";
 
 fn states() -> Value {
-    let deliveries = [
-        "control-plane-accepted",
-        "durably-received",
-        "receiver-notified",
-        "checkpoint-offered",
-        "context-admitted",
-        "adapter-submitted",
-        "failed",
-        "expired",
-    ];
-    let decisions = ["pending", "accepted", "rejected", "deferred", "stale", "expired", "unsupported", "revoked"];
     closed(
         &["revision", "delivery", "decision", "outcome"],
         json!({
             "revision": cursor("Counts the changes."),
-            "delivery": words(&deliveries, "How far it came on its way."),
-            "decision": words(&decisions, "What its receiver decided."),
-            "outcome": words(&["not-observed", "effect-observed", "externally-verified", "failed"], "What came of it."),
+            "delivery": word("/messageStates/properties/delivery", "How far it came on its way."),
+            "decision": word("/messageStates/properties/decision", "What its receiver decided."),
+            "outcome": word("/messageStates/properties/outcome", "What came of it."),
             "decisionReasonCode": id("Why it was decided so."),
             "deliveryFailureReason": text(2000, "Why it was not delivered."),
         }),
@@ -145,9 +149,9 @@ fn composing() -> Vec<(&'static str, Value)> {
     vec![
         ("content", text(20_000, "What you want to say.")),
         ("reason", text(2000, "Why you say it: a line for the receiver.")),
-        ("intent", words(INTENTS, "What the message wants; suggest unless given.")),
-        ("messageType", words(TYPES, "What kind of content it is; by intent unless given.")),
-        ("deliveryMode", words(MODES, "How it should be delivered; by intent unless given.")),
+        ("intent", word(INTENT, "What the message wants; suggest unless given.")),
+        ("messageType", word(TYPE, "What kind of content it is; by intent unless given.")),
+        ("deliveryMode", word(MODE, "How it should be delivered; by intent unless given.")),
         (
             "evidenceRefs",
             json!({
@@ -220,9 +224,9 @@ fn inbox() -> Described {
             "senderOwner": text(207, "Who owns that task, as user:alice."),
             "senderKind": words(&["user", "agent", "service", "policy"], "Who speaks for the sender."),
             "relationshipId": id("The relationship that it came by."),
-            "intent": words(INTENTS, "What it wants."),
-            "messageType": words(TYPES, "What kind of content it is."),
-            "deliveryMode": words(MODES, "How it should be delivered."),
+            "intent": word(INTENT, "What it wants."),
+            "messageType": word(TYPE, "What kind of content it is."),
+            "deliveryMode": word(MODE, "How it should be delivered."),
             "contentCharacters": cursor("How long the text is."),
             "evidenceCount": number(0, 32, "How many references it has."),
             "createdAt": id("When it was written, as its sender says."),
@@ -439,8 +443,8 @@ fn related() -> Described {
             "live": {"type": "boolean", "description": "Whether that incarnation has not ended."},
             "relationshipId": id("The relationship."),
             "relationshipType": id("What kind of relationship."),
-            "intents": {"type": "array", "maxItems": 4, "items": words(INTENTS, "An intent.")},
-            "deliveryModes": {"type": "array", "maxItems": 6, "items": words(MODES, "A mode.")},
+            "intents": {"type": "array", "maxItems": 4, "items": word(INTENT, "An intent.")},
+            "deliveryModes": {"type": "array", "maxItems": 6, "items": word(MODE, "A mode.")},
             "expiresAt": {"type": ["string", "null"], "description": "When the grant ends."},
         }),
     );
@@ -478,14 +482,11 @@ fn propose() -> Described {
             json!({
                 "toTaskId": id("The task that you want to send to."),
                 "toIncarnationId": id("Its incarnation (inc_…)."),
-                "relationshipType": words(
-                    &["supervisor", "parent", "child", "peer", "dependency", "observer"],
-                    "What you are to it.",
-                ),
-                "intents": list(words(INTENTS, "An intent."), 4, "What you want to send."),
-                "deliveryModes": list(words(MODES, "A mode."), 6, "How it should be delivered."),
-                "summaryVisibility": words(
-                    &["none", "state-only", "coordination", "objective-hint"],
+                "relationshipType": word("/relationshipType", "What you are to it."),
+                "intents": list(word(INTENT, "An intent."), 4, "What you want to send."),
+                "deliveryModes": list(word(MODE, "A mode."), 6, "How it should be delivered."),
+                "summaryVisibility": word(
+                    "/summaryVisibility",
                     "What you want to see of its summary; none unless given.",
                 ),
                 "reason": text(2000, "Why, for whoever decides."),
@@ -516,7 +517,9 @@ mod tests {
         let object = schema["type"] == "object";
         assert!(!object || schema["additionalProperties"] == false, "{tool}: an object is open");
         assert!(!told || object || schema["description"].is_string(), "{tool}: {schema} says nothing of itself");
-        let text = schema["type"] == "string" && schema.get("enum").is_none();
+        let words = schema.get("enum");
+        assert!(words.is_none_or(|words| words.as_array().is_some_and(|words| words.len() > 1)), "{tool}: {schema}");
+        let text = schema["type"] == "string" && words.is_none();
         assert!(!told || !text || schema["maxLength"].is_u64(), "{tool}: {schema} has no bound");
         for (_, schema) in schema["properties"].as_object().into_iter().flatten() {
             hold(schema, tool, told);
