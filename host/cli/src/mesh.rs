@@ -1,6 +1,6 @@
 //! Where operations run: in this process on a database, or on a server behind its socket.
 
-use crate::failure::{Exit, Failure};
+use crate::failure::{Exit, Failure, of_detail};
 use serde_json::Value;
 use threadmesh_server::tokens::Principal;
 
@@ -53,7 +53,10 @@ pub fn reply(error: &str) -> Failure {
         Some("misuse" | "trap") | None => (Exit::Unusable, "run `threadmesh doctor`"),
         Some(_) if code == "store-outcome-unknown" => (Exit::Unusable, "repeat it with the same idempotency key"),
         Some(_) if data["retryable"] == true => (Exit::Refused, "this may pass: look again, then try again"),
-        Some(_) => (Exit::Refused, advice(&code)),
+        Some(_) => match of_detail(data["detail"].as_str().unwrap_or_default()) {
+            "" => (Exit::Refused, advice(&code)),
+            next => (Exit::Refused, next),
+        },
     };
     Failure { exit, code, pointer: text(&data["pointer"]), detail: text(&data["detail"]), next: next.to_owned() }
 }

@@ -10,7 +10,7 @@ use crate::open::Opening;
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use threadmesh_server::tokens::{self, Kind, Principal, Secret};
+use threadmesh_server::tokens::{self, Kind, Principal, Secret, TokenError};
 
 /// Which token is shown.
 #[derive(Clone, Debug, Args)]
@@ -26,6 +26,10 @@ pub struct TokenArguments {
 impl TokenArguments {
     /// The token. `db` is where `--as` looks; unusable where there is none or its file is.
     pub fn secret(&self, db: Option<&Path>) -> Result<Secret, Failure> {
+        if let Some(name) = self.name.as_deref().filter(|name| !tokens::is_name(name)) {
+            let detail = format_args!("{name:?} is no name of a token");
+            return Err(Failure::unusable("usage", detail, "give its file with --token-file FILE instead"));
+        }
         let path = match (&self.name, db, &self.token_file) {
             (Some(name), Some(db), _) => token::place(db, name),
             (_, _, Some(file)) => file.clone(),
@@ -34,7 +38,10 @@ impl TokenArguments {
         };
         tokens::read_secret(&path).map_err(|error| Failure {
             code: "token-unusable".to_owned(),
-            next: "make one with `threadmesh token create`, or name its file with --token-file".to_owned(),
+            next: match &error {
+                TokenError::NoFile { .. } => token::failure(&error).next,
+                _ => "make one with `threadmesh token create`, or name its file with --token-file".to_owned(),
+            },
             ..token::failure(&error)
         })
     }
@@ -111,7 +118,7 @@ impl SenderArguments {
 }
 
 /// For clap: who owns a task.
-fn owner(text: &str) -> Result<String, String> {
+pub fn owner(text: &str) -> Result<String, String> {
     match text.split_once(':') {
         Some(("user" | "policy", id)) if !id.is_empty() => Ok(text.to_owned()),
         _ => Err("an owner is written user:ID or policy:ID, as user:alice".to_owned()),

@@ -29,13 +29,19 @@ pub enum TokenError {
         /// What the operating system said.
         source: std::io::Error,
     },
-    /// The file belongs to another account, is open to others, or is no regular file.
+    /// The file belongs to another account, or is open to others.
     #[error("{path}: {reason}")]
     Unsafe {
         /// The file.
         path: PathBuf,
         /// What is wrong, as a sentence part.
         reason: String,
+    },
+    /// There is something that is no regular file: a folder, a device.
+    #[error("{path}: is no regular file")]
+    NoFile {
+        /// What was named.
+        path: PathBuf,
     },
     /// The text is not a token file, or an entry of it breaks a rule.
     #[error("{path}: {reason}")]
@@ -192,10 +198,18 @@ impl TokenFile {
     }
 }
 
+/// Whether a token can be called so: 1 to 64 letters, digits, '.', '_', '-', the first a letter or a digit.
+pub fn is_name(text: &str) -> bool {
+    let name = text.as_bytes();
+    name.first().is_some_and(u8::is_ascii_alphanumeric) && name.len() <= 64 && name.iter().all(plain)
+}
+
+fn plain(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"._-".contains(byte)
+}
+
 fn check_entry(entry: &Entry) -> Result<(), String> {
-    let name = entry.name.as_bytes();
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
-    if !name.first().is_some_and(u8::is_ascii_alphanumeric) || name.len() > 64 || !name.iter().all(plain) {
+    if !is_name(&entry.name) {
         return Err(format!("{:?} is no name: 1 to 64 letters, digits, '.', '_', '-'", entry.name));
     }
     let hex = entry.token_digest.strip_prefix("sha256:").unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Help, completions, bad usage, and what never reaches a terminal.
 
 use crate::program::Rig;
+use crate::program::world::World;
 
 const COMMANDS: &[&str] = &[
     "demo",
@@ -85,6 +86,38 @@ fn what_needs_a_database_says_so() {
         let (code, values) = rig.json(arguments);
         assert_eq!((code, values[0]["error"]["code"].as_str()), (2, Some("database-missing")), "{arguments:?}");
     }
+}
+
+#[test]
+fn a_slip_says_what_to_do_next() {
+    let world = World::new();
+    let rig = &world.rig;
+    let send = ["send", "text", "--db", "mesh.db", "--as", "planner", "--intent", "steer"];
+    let odd_id = r#"{"task": {"taskId": "plan-1", "incarnationId": "plan_0001"}}"#;
+    let get = ["call", "--db", "mesh.db", "--as", "alice", "tasks.get", odd_id];
+    for (arguments, code, next) in [
+        (&["inbox", "--db", "mesh.db", "--as", "mesh.db.tokens/builder"][..], "usage", "--token-file FILE"),
+        (&["inbox", "--db", "mesh.db", "--token-file", "/dev/null"], "token-unusable", "FILE.tokens/NAME"),
+        (&["inbox", "--db", "mesh.db", "--token-file", "mesh.db.tokens"], "token-unusable", "FILE.tokens/NAME"),
+        (
+            &["mcp", "--socket", "none", "--token-file", "mesh.db.tokens/builder"],
+            "server-unreachable",
+            "threadmesh serve",
+        ),
+        (&["mcp", "--socket", "none", "--token-file", "/dev/null"], "token-unusable", "FILE.tokens/NAME"),
+        (&["token", "create", "x", "--db", "mesh.db", "--kind", "task"], "usage", "--incarnation ID and --owner"),
+        (&[&send[..], World::ROUTE].concat(), "usage", "--expect-run ID"),
+        (&get, "params-invalid", "inc_build_0001"),
+    ] {
+        let ran = rig.run(arguments);
+        assert!(ran.code > 0 && ran.err.contains(code), "{arguments:?}: {ran:?}");
+        let told = ran.err.lines().find_map(|line| line.trim().strip_prefix("next: ")).unwrap_or_default();
+        assert!(told.contains(next) && !told.contains("--db FILE,"), "{arguments:?}: {ran:?}");
+    }
+    let maybe = rig.run(&["ack", "msg_0000001", "--decision", "maybe", "--db", "mesh.db", "--as", "builder"]);
+    assert!(maybe.code == 2 && maybe.err.contains("accepted, rejected, deferred"), "{maybe:?}");
+    let owner = rig.run(&["show", "msg_0000001", "--owner", "alice", "--db", "mesh.db", "--as", "operator"]);
+    assert!(owner.code == 2 && owner.err.contains("user:alice"), "{owner:?}");
 }
 
 #[test]

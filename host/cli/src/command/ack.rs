@@ -21,7 +21,7 @@ pub struct Arguments {
     /// The message
     message: String,
     /// accepted, rejected or deferred
-    #[arg(long, value_name = "DECISION")]
+    #[arg(long, value_name = "DECISION", value_parser = ["accepted", "rejected", "deferred"])]
     decision: String,
     /// A reason code that goes with the decision
     #[arg(long, value_name = "CODE")]

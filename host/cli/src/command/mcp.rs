@@ -9,7 +9,7 @@ use crate::terminal::Printer;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::sync::Arc;
-use threadmesh_server::client::SocketClient;
+use threadmesh_server::client::{ConnectError, SocketClient};
 use threadmesh_server::mcp;
 use threadmesh_server::tokens::{self, Kind, Secret};
 
@@ -53,13 +53,25 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     }
     let secret = secret(arguments)?;
     let socket = arguments.socket.clone().unwrap_or_default();
-    let client = SocketClient::connect(&socket, secret).map_err(|error| client::failure(&error))?.repeating();
+    let client = SocketClient::connect(&socket, secret).map_err(|error| unconnected(&error))?.repeating();
     if client.principal().kind != Kind::Task {
         let detail = "the token is none of a task, and these tools are for tasks";
         return Err(Failure::unusable("token-unusable", detail, "make one: threadmesh token create --kind task"));
     }
     mcp::serve_stdio(Arc::new(client)).map_err(|error| Failure::unusable("output-failed", error, ""))?;
     Ok(Exit::Accepted)
+}
+
+/// Why there is no connection. This command works on a server alone.
+fn unconnected(error: &ConnectError) -> Failure {
+    let failure = client::failure(error);
+    match error {
+        ConnectError::Unreachable { .. } => {
+            let next = "start one with `threadmesh serve --db FILE`, and name its socket: --socket FILE.run/socket";
+            Failure { next: next.to_owned(), ..failure }
+        }
+        _ => failure,
+    }
 }
 
 fn secret(arguments: &Arguments) -> Result<Secret, Failure> {

@@ -85,10 +85,16 @@ fn lines(report: &Value, counts: [usize; 4], reason: Option<&str>) -> Vec<String
     if counts == [0; 4] {
         return vec![format!("nothing that was over by {cutoff} has content any more")];
     }
-    let names = ["message(s)", "adapter reference(s)", "proposal(s)", "summary or summaries"];
+    let names = [
+        ("message", "messages"),
+        ("adapter reference", "adapter references"),
+        ("proposal", "proposals"),
+        ("summary", "summaries"),
+    ];
     let what = counts.iter().zip(names).filter(|(count, _)| **count > 0);
-    let what = what.map(|(count, name)| format!("{count} {name}")).collect::<Vec<_>>().join(", ");
-    let mut lines = vec![format!("removed the content of {what} over by {cutoff}")];
+    let what = what.map(|(count, (one, many))| format!("{count} {}", if *count == 1 { one } else { many }));
+    let what = what.collect::<Vec<_>>().join(", ");
+    let mut lines = vec![format!("removed the content of what was over by {cutoff}: {what}")];
     lines.push(match reason {
         None => "nothing of it is left in the files of the database".to_owned(),
         Some(reason) => format!("some of it may still be on the disk ({reason}): a later command goes on with that"),

@@ -2,7 +2,7 @@
 
 use crate::failure::{Exit, Failure, Outcome};
 use crate::mesh::{Mesh, fresh_key};
-use crate::target::{MeshArguments, TaskName};
+use crate::target::{self, MeshArguments, TaskName};
 use crate::terminal::Printer;
 use crate::{input, time, words};
 use clap::{Args, ValueEnum};
@@ -44,6 +44,9 @@ pub struct Arguments {
     /// The sending task, for a user; a task sends as itself
     #[arg(long, value_name = "TASK@INCARNATION", value_parser = TaskName::parse)]
     from: Option<TaskName>,
+    /// The owner of the sending task, as user:alice; for a policy, where owners use the same ids
+    #[arg(long, value_name = "KIND:ID", value_parser = target::owner)]
+    owner: Option<String>,
     /// How long it is good for; 1h, or 10m for a steer or an interrupt, unless given
     #[arg(long, value_name = "DURATION", value_parser = time::duration)]
     expires_in: Option<Duration>,
@@ -98,12 +101,22 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
         "-" => input::text("-")?,
         text => text.to_owned(),
     };
+    if matches!(arguments.intent, Intent::Steer | Intent::Interrupt)
+        && arguments.expect_run.is_none()
+        && arguments.expect_objective.is_none()
+    {
+        return Err(Failure::unusable(
+            "usage",
+            "a steer or an interrupt names the run or the objective that it is meant for",
+            "add --expect-run ID or --expect-objective NUMBER",
+        ));
+    }
     let mut mesh = arguments.mesh.open()?;
     let sender = sender(arguments, mesh.as_mut())?;
     let sender_incarnation = sender["incarnationId"].clone();
     let message = arguments.message_id.clone().unwrap_or_else(|| format!("msg_{}", random_id()));
     let envelope = envelope(arguments, &content, sender, &message);
-    let params = json!({"envelope": envelope, "idempotencyKey": fresh_key()});
+    let params = owned(arguments, json!({"envelope": envelope, "idempotencyKey": fresh_key()}));
     let sent = mesh.value("messages.send", &params).map_err(|failure| Failure {
         next: match failure.code.as_str() {
             "server-lost" => format!("whether it was sent is unknown: see `threadmesh show {message}`"),
@@ -123,6 +136,14 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     Ok(Exit::Accepted)
 }
 
+/// Params that say who owns the sending task, where that was said.
+fn owned(arguments: &Arguments, mut params: Value) -> Value {
+    if let Some(owner) = &arguments.owner {
+        params["owner"] = json!(owner);
+    }
+    params
+}
+
 /// The sender as the envelope names it. The harness is what the task was registered with.
 fn sender(arguments: &Arguments, mesh: &mut dyn Mesh) -> Result<Value, Failure> {
     let principal = mesh.principal().clone();
@@ -132,7 +153,7 @@ fn sender(arguments: &Arguments, mesh: &mut dyn Mesh) -> Result<Value, Failure> 
         (Some(from), Kind::Policy) => (from.clone(), "policy"),
         (Some(from), Kind::User | Kind::Operator) => (from.clone(), "user"),
     };
-    let own = mesh.value("tasks.get", &json!({"task": task.to_json()}))?;
+    let own = mesh.value("tasks.get", &owned(arguments, json!({"task": task.to_json()})))?;
     let mut sender = task.to_json();
     sender["harness"] = own["harness"].clone();
     sender["actorType"] = json!(actor);

@@ -115,7 +115,7 @@ fn create(arguments: &Create, printer: Printer) -> Outcome {
         (false, Some(out)) => Some(out.clone()),
         (false, None) => Some(default_target(arguments)?),
     };
-    let principal = principal(arguments);
+    let principal = principal(arguments)?;
     // The token is in its own file before the entry counts: an entry whose token nobody has would only be in the way.
     let (entry, token) = tokens::update(&path, |file| {
         let token = file.create(&path, &arguments.name, principal)?;
@@ -149,8 +149,15 @@ fn default_target(arguments: &Create) -> Result<PathBuf, Failure> {
     Ok(folder.join(&arguments.name))
 }
 
-fn principal(arguments: &Create) -> Principal {
-    Principal {
+fn principal(arguments: &Create) -> Result<Principal, Failure> {
+    if matches!(arguments.kind, KindName::Task) && (arguments.incarnation.is_none() || arguments.owner.is_none()) {
+        return Err(Failure::unusable(
+            "usage",
+            "the token of a task names its incarnation and its owner",
+            "add --incarnation ID and --owner KIND:ID, as --incarnation inc_build_0001 --owner user:alice",
+        ));
+    }
+    Ok(Principal {
         tenant: arguments.tenant.clone(),
         kind: match arguments.kind {
             KindName::User => Kind::User,
@@ -162,7 +169,7 @@ fn principal(arguments: &Create) -> Principal {
         incarnation: arguments.incarnation.clone(),
         owner: arguments.owner.clone(),
         worker: arguments.worker.clone(),
-    }
+    })
 }
 
 fn list(place: &Place, printer: Printer) -> Outcome {
@@ -213,6 +220,10 @@ pub fn failure(error: &TokenError) -> Failure {
             ("token-file-missing", "make a token with `threadmesh token create`")
         }
         TokenError::Io { .. } => ("token-file-unreadable", "check the path and its permissions"),
+        TokenError::NoFile { .. } => (
+            "token-file-unreadable",
+            "name the file itself: that of one token is FILE.tokens/NAME beside the database FILE",
+        ),
         TokenError::Unsafe { .. } => ("token-file-unsafe", "give it to this account alone: chown and chmod 600"),
         TokenError::Invalid { .. } => ("token-file-invalid", "mend the file or the option"),
         TokenError::Unknown(_) => ("token-unknown", "see `threadmesh token list`"),

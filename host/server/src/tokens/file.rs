@@ -86,9 +86,10 @@ fn read_private(path: &Path) -> Result<String, TokenError> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path).map_err(io)?;
     let meta = file.metadata().map_err(io)?;
-    let problem = if !meta.is_file() {
-        Some("is no regular file".to_owned())
-    } else if meta.uid() != rustix::process::geteuid().as_raw() {
+    if !meta.is_file() {
+        return Err(TokenError::NoFile { path: path.to_owned() });
+    }
+    let problem = if meta.uid() != rustix::process::geteuid().as_raw() {
         Some(format!("belongs to account {}, not to the one that runs this", meta.uid()))
     } else if meta.mode() & 0o077 != 0 {
         Some(format!("is open to other accounts (mode {:04o}): chmod 600", meta.mode() & 0o7777))

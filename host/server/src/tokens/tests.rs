@@ -59,7 +59,8 @@ fn a_file_open_to_others_or_behind_a_link_is_refused() {
     let link = folder.path().join("link.json");
     symlink(&path, &link).unwrap();
     assert!(matches!(load(&link), Err(TokenError::Io { .. })));
-    assert!(matches!(load(folder.path()), Err(TokenError::Unsafe { .. })));
+    assert!(matches!(load(folder.path()), Err(TokenError::NoFile { .. })));
+    assert!(matches!(read_secret(std::path::Path::new("/dev/null")), Err(TokenError::NoFile { .. })));
 }
 
 #[test]
