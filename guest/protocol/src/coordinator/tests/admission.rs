@@ -365,3 +365,29 @@ fn only_suggestions_that_may_reach_a_model_do() {
     world.accept(&survey, &bridge, MESSAGE);
     assert_eq!(prepare(&mut world, &survey, &bridge, MESSAGE).rule(), "CX-3");
 }
+
+/// The same call with other entropy; what both answered.
+fn drawn_twice(world: &World, who: &Principal, operation: &str, params: &Value) -> [Value; 2] {
+    let (mut one, mut other) = (world.clone(), world.clone());
+    // The entropy of a call is its number: one more was made here.
+    other.request(who, operation, json!({}));
+    [&mut one, &mut other].map(|world| world.call(who, operation, params.clone()).ok())
+}
+
+/// What the request alone decides could be worked out by whoever knows the request.
+#[test]
+fn secrets_come_from_the_entropy_of_their_call() {
+    let (mut world, survey, bridge) = admitting("acp-session");
+    world.send(&survey, &bridge, MESSAGE, "suggest");
+    let params = with(at(&world, &survey, MESSAGE), json!({"idempotencyKey": "idem_secret-0001"}));
+    let [one, other] = drawn_twice(&world, &bridge, "mailbox.claim", &params);
+    assert_ne!(one["claimToken"], other["claimToken"]);
+    world.accept(&survey, &bridge, MESSAGE);
+    let params = with(at(&world, &survey, MESSAGE), json!({"idempotencyKey": "idem_secret-0002"}));
+    let [one, other] = drawn_twice(&world, &bridge, "adapter.prepareContextAdmission", &params);
+    for member in ["admissionToken", "nonce"] {
+        assert!(one[member].is_string());
+        assert_ne!(one[member], other[member], "{member}");
+    }
+    assert_ne!(one["admissionToken"], one["nonce"]);
+}
