@@ -8,6 +8,7 @@ mod database;
 mod failure;
 mod input;
 mod local;
+mod memory;
 mod mesh;
 mod open;
 mod target;
@@ -46,6 +47,7 @@ pub struct Program {
 fn main() -> ExitCode {
     // The program is also the small process between a host and the programs that it runs: spec/adapters.md.
     threadmesh_adapters::carrier::intercept();
+    memory::set_up();
     let program = match Program::try_parse() {
         Ok(program) => program,
         Err(error) => return usage(&error),

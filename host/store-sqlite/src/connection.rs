@@ -11,6 +11,10 @@ use rusqlite::{Connection, OpenFlags};
 use crate::error::is_busy;
 use crate::options::{Options, Synchronous};
 
+/// Page cache of a connection that reads, in KiB: the paths to what it looks for. What a list finds is looked at once, and
+/// every commit empties the cache.
+const READ_CACHE_KIB: u32 = 512;
+
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
@@ -68,7 +72,7 @@ impl Conn {
             "PRAGMA foreign_keys=OFF; PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;",
         )?;
         match purpose {
-            Use::Read => self.raw.execute_batch("PRAGMA query_only=ON; PRAGMA cache_size=-4096;"),
+            Use::Read => self.raw.execute_batch(&format!("PRAGMA query_only=ON; PRAGMA cache_size=-{READ_CACHE_KIB};")),
             Use::Write => self.raw.execute_batch(&format!(
                 "PRAGMA secure_delete=ON; PRAGMA fullfsync=ON; PRAGMA checkpoint_fullfsync=ON; PRAGMA synchronous={};
                  PRAGMA cache_size=-{}; PRAGMA wal_autocheckpoint={}; PRAGMA journal_size_limit=67108864;",

@@ -40,7 +40,8 @@ pub struct Options {
     pub checkpoint_pages: u32,
     /// How many pages of the journal hold commits before these are carried over into the tables. Default: 1000 (4 MB).
     pub journal_pages: u32,
-    /// Page cache of the writing connection, in KiB. Default: 16 384.
+    /// Page cache of the writing connection, in KiB. The journal fills it the first time around, and it stays full; a larger
+    /// one would fill up with the tables for as long as they grow. Default: 4096.
     pub cache_kib: u32,
 }
 
@@ -61,7 +62,7 @@ impl Default for Options {
             readers: 4,
             checkpoint_pages: 4_000,
             journal_pages: 1_000,
-            cache_kib: 16_384,
+            cache_kib: 4_096,
         }
     }
 }

@@ -53,6 +53,30 @@ fn a_session_is_no_credential() {
 }
 
 #[test]
+fn a_principal_has_so_many_sessions_and_an_answer_is_not_kept() {
+    let world = world();
+    let server = world.rig.serve_http(&[]);
+    let (planner, builder) = (world.token("planner"), world.token("builder"));
+    let begin = |token: &str| post(&server.address, token, None, HELLO);
+    let session = begin(&planner).field("mcp-session-id").expect("a session").to_owned();
+    assert!((1..64).all(|_| begin(&planner).status == 200));
+    let full = begin(&planner);
+    assert_eq!((full.status, full.code().as_str(), full.field("retry-after")), (429, "backpressure", Some("1")));
+    assert_eq!(begin(&builder).status, 200, "others have room");
+    let told = post(&server.address, &planner, Some(&session), &call(1, "status", &json!({})));
+    assert!(messages(&told).concat().contains("plan-1"), "{told:?}");
+    let before = told.body.lines().find_map(|line| line.strip_prefix("id: ")).expect("what to resume after");
+    let resume = Asked::new("GET", "/mcp").bearer(&planner).field("accept", "text/event-stream");
+    let again = server.send(&resume.field("mcp-session-id", &session).field("last-event-id", before));
+    assert_eq!((again.status, again.body.contains("plan-1")), (200, false), "{again:?}");
+    let end = Asked::new("DELETE", "/mcp").bearer(&planner).field("mcp-session-id", &session);
+    assert!(server.send(&end).status < 300);
+    assert_eq!(begin(&planner).status, 200, "its place is given back");
+    assert_eq!(begin(&planner).status, 429);
+    assert_eq!(server.server.terminate(), 0);
+}
+
+#[test]
 fn the_tools_are_for_tasks_alone() {
     let world = world();
     let server = world.rig.serve_http(&[]);

@@ -34,7 +34,7 @@ impl ResourceLimiter for State {
 /// How many calls an instance answers before it is replaced.
 const CALLS_MAX: u32 = 64;
 /// By how much its memory may have grown when it is kept for the next session.
-const GROWN_BYTES_MAX: usize = 16 << 20;
+const GROWN_BYTES_MAX: usize = 2 << 20;
 
 /// An instance of the component with its memory. Nothing in it stays from one call to the next, so any session may use it.
 pub(super) struct Instance {

@@ -15,7 +15,7 @@ pub(super) const ROUNDS_MAX: usize = 3;
 /// How many calls one session answers before it is replaced.
 const CALLS_MAX: u32 = 64;
 /// By how much the memory of a session may grow before it is replaced.
-const GROWN_BYTES_MAX: usize = 16 << 20;
+const GROWN_BYTES_MAX: usize = 2 << 20;
 
 /// How a decision ended.
 pub(super) enum Decided {

@@ -50,7 +50,7 @@ impl Caller {
     }
 
     /// The principal as a key, without the worker and the credential.
-    pub(super) fn scope(&self) -> String {
+    pub(crate) fn scope(&self) -> String {
         let of = &self.0.entry.principal;
         let (incarnation, owner) = (of.incarnation.as_deref().unwrap_or(""), of.owner.as_deref().unwrap_or(""));
         [of.tenant.as_str(), of.kind.as_str(), of.id.as_str(), incarnation, owner].join("\u{0}")

@@ -1,6 +1,7 @@
 //! `GET /stream`: JSON-RPC frames over a WebSocket, both ways, and pushed events.
 
 mod session;
+mod subscriptions;
 
 use super::gate::Caller;
 use super::{App, answer};
@@ -9,6 +10,9 @@ use axum::extract::ws::{WebSocketUpgrade, rejection::WebSocketUpgradeRejection};
 use axum::extract::{Extension, RawQuery, State};
 use axum::http::{Response, StatusCode};
 use std::sync::Arc;
+
+/// How many bytes are read at once; every connection holds a buffer of this size.
+const READ_BYTES: usize = 16 << 10;
 
 /// Makes the connection a WebSocket of its own.
 pub async fn stream(
@@ -28,7 +32,8 @@ pub async fn stream(
     // the reason with it.
     let max = app.limits.body_bytes_max.saturating_mul(2);
     let live = app.keep_alive();
-    upgrade.max_message_size(max).max_frame_size(max).on_upgrade(move |socket| async move {
+    let upgrade = upgrade.max_message_size(max).max_frame_size(max).read_buffer_size(READ_BYTES);
+    upgrade.on_upgrade(move |socket| async move {
         session::run(&app, &caller, socket).await;
         drop(live);
     })

@@ -4,7 +4,7 @@
 //! and for anybody else there is no such session.
 
 use super::handler::{Handler, Identity};
-use crate::http::pool::Pool;
+use crate::http::pool::{Full, Pool};
 use crate::http::{Caller, HttpLimits, answer};
 use crate::service::Service;
 use crate::tokens::Kind;
@@ -13,6 +13,7 @@ use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use std::collections::HashMap;
@@ -21,8 +22,9 @@ use std::time::Duration;
 
 /// The header field that names a session.
 const SESSION: &str = "mcp-session-id";
-/// Sessions at once.
+/// Sessions at once: those of all principals, and those of one.
 const SESSIONS_MAX: usize = 256;
+const CALLER_SESSIONS_MAX: usize = 64;
 /// So much of a fault in plain text is told.
 const FAULT_BYTES_MAX: usize = 4 << 10;
 /// How long a session may be silent.
@@ -41,13 +43,23 @@ pub struct Endpoint {
 /// Who began which session.
 struct Owners {
     sessions: Arc<LocalSessionManager>,
-    by_session: Mutex<HashMap<String, String>>,
+    by_session: Mutex<HashMap<String, Owner>>,
+}
+
+/// Who began a session.
+struct Owner {
+    credential: String,
+    /// The principal, whatever the credential.
+    scope: String,
 }
 
 /// The tools of `service` at `/mcp`.
 pub fn endpoint(service: Arc<dyn Service>) -> Endpoint {
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(SILENCE);
+    // Else every answer of the last minute is kept for whoever might ask for it again, and those of a session that has
+    // fallen silent for as long as it is there.
+    sessions.session_config.completed_cache_ttl = Duration::ZERO;
     let sessions = Arc::new(sessions);
     // Names and origins are checked before a request comes here.
     let config = StreamableHttpServerConfig::default()
@@ -76,15 +88,23 @@ async fn guard(State(owners): State<Arc<Owners>>, request: Request, next: Next) 
     let ends = *request.method() == Method::DELETE;
     match &session {
         Some(session) if !owners.owns(session, &credential) => return unknown(),
-        None if !owners.room().await => {
-            let full = answer::rpc_fault(StatusCode::SERVICE_UNAVAILABLE, "backpressure", "too many sessions at once");
-            return answer::retry_later(full);
+        None => {
+            if let Err(full) = owners.room(&caller.scope()).await {
+                return answer::full(full);
+            }
         }
         _ => {}
     }
     let response = in_json(next.run(request).await).await;
     match (session, response.headers().get(SESSION).and_then(|value| value.to_str().ok())) {
-        (None, Some(begun)) => owners.begin(begun.to_owned(), credential),
+        (None, Some(begun)) => {
+            let owner = Owner { credential, scope: caller.scope() };
+            if let Err(full) = owners.begin(begun.to_owned(), owner) {
+                // Others were first with the last places. Whether it ends now or by its silence, nobody can use it.
+                let _ = owners.sessions.close_session(&begun.into()).await;
+                return answer::full(full);
+            }
+        }
         (Some(session), _) if ends && response.status().is_success() => owners.forget(&session),
         _ => {}
     }
@@ -125,24 +145,37 @@ async fn in_json(response: Response) -> Response {
 impl Owners {
     fn owns(&self, session: &str, credential: &str) -> bool {
         let known = self.by_session.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(session).is_some_and(|owner| owner == credential)
+        known.get(session).is_some_and(|owner| owner.credential == credential)
     }
 
-    /// Whether another session may begin; those that have ended are forgotten first.
-    async fn room(&self) -> bool {
-        let live: Vec<String> = self.sessions.sessions.read().await.keys().map(ToString::to_string).collect();
+    /// Whether a principal may begin another session; those that have ended are forgotten first.
+    async fn room(&self, scope: &str) -> Result<(), Full> {
+        // INVARIANT: while this is held no session begins, so that none is forgotten that was noted after this look.
+        let live = self.sessions.sessions.read().await;
         let mut known = self.by_session.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() > live.len() {
-            known.retain(|session, _| live.contains(session));
+        if known.len() > live.len() || place(&known, scope).is_err() {
+            known.retain(|session, _| live.contains_key(session.as_str()));
         }
-        live.len() < SESSIONS_MAX
+        place(&known, scope)
     }
 
-    fn begin(&self, session: String, credential: String) {
-        self.by_session.lock().unwrap_or_else(PoisonError::into_inner).insert(session, credential);
+    /// Takes note of a session that has begun, if there is a place for it.
+    fn begin(&self, session: String, owner: Owner) -> Result<(), Full> {
+        let mut known = self.by_session.lock().unwrap_or_else(PoisonError::into_inner);
+        place(&known, &owner.scope)?;
+        known.insert(session, owner);
+        Ok(())
     }
 
     fn forget(&self, session: &str) {
         self.by_session.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
     }
+}
+
+/// Why there is no place for another session of a principal.
+fn place(known: &HashMap<String, Owner>, scope: &str) -> Result<(), Full> {
+    if known.values().filter(|owner| owner.scope == scope).count() >= CALLER_SESSIONS_MAX {
+        return Err(Full::Caller);
+    }
+    if known.len() >= SESSIONS_MAX { Err(Full::Server) } else { Ok(()) }
 }

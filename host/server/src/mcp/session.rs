@@ -16,11 +16,39 @@ use threadmesh_runtime::host::Cancel;
 
 /// What is remembered of a session; the oldest is forgotten first.
 const KEPT_MAX: usize = 512;
+/// How many bytes of JSON that may be; a call of the largest size has room.
+const KEPT_BYTES_MAX: usize = 512 << 10;
 
 /// A session.
 pub struct Session {
     id: String,
-    kept: Mutex<VecDeque<(String, Value)>>,
+    kept: Mutex<Kept>,
+}
+
+/// What is remembered.
+#[derive(Default)]
+struct Kept {
+    values: VecDeque<(String, Value)>,
+    bytes: usize,
+}
+
+impl Kept {
+    fn put(&mut self, name: String, value: Value) {
+        if let Some(at) = self.values.iter().position(|(known, _)| *known == name) {
+            self.values.remove(at).iter().for_each(|gone| self.bytes -= bytes(gone));
+        }
+        let new = (name, value);
+        self.bytes += bytes(&new);
+        self.values.push_back(new);
+        while self.values.len() > KEPT_MAX || self.bytes > KEPT_BYTES_MAX {
+            let Some(oldest) = self.values.pop_front() else { break };
+            self.bytes -= bytes(&oldest);
+        }
+    }
+}
+
+fn bytes((name, value): &(String, Value)) -> usize {
+    name.len() + value.to_string().len()
 }
 
 impl Session {
@@ -37,16 +65,11 @@ impl Session {
     /// What was kept under `name`, if it is still known.
     fn kept(&self, name: &str) -> Option<Value> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+        kept.values.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
     }
 
     fn keep(&self, name: String, value: Value) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|(known, _)| *known != name);
-        if kept.len() >= KEPT_MAX {
-            kept.pop_front();
-        }
-        kept.push_back((name, value));
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).put(name, value);
     }
 }
 
@@ -148,5 +171,31 @@ impl ToolCall {
     /// A number among the arguments.
     pub fn number(&self, name: &str) -> Option<i64> {
         self.arguments[name].as_i64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_keeps_the_newest_up_to_a_number_and_a_size() {
+        let session = Session::new();
+        (0..2000).for_each(|number| session.keep(format!("small {number}"), number.into()));
+        assert_eq!(session.kept("small 1999"), Some(1999.into()));
+        assert_eq!(session.kept("small 1487"), None, "only the newest are known");
+        let large = |number: usize| Value::from(format!("{number}{}", "x".repeat(100_000)));
+        for number in 0..100 {
+            session.keep(format!("large {number}"), large(number));
+            session.keep(format!("large {number}"), large(number));
+            let kept = session.kept.lock().unwrap();
+            assert_eq!(kept.bytes, kept.values.iter().map(bytes).sum::<usize>());
+            assert!(kept.bytes <= KEPT_BYTES_MAX && kept.values.len() <= KEPT_MAX, "{}", kept.bytes);
+        }
+        let known = (0..100).filter(|number| session.kept(&format!("large {number}")) == Some(large(*number)));
+        assert_eq!(known.collect::<Vec<_>>(), [95, 96, 97, 98, 99]);
+        session.keep("too large".to_owned(), "x".repeat(KEPT_BYTES_MAX).into());
+        assert_eq!(session.kept("too large"), None);
+        assert!(session.kept.lock().unwrap().values.is_empty());
     }
 }

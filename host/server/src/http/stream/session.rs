@@ -8,16 +8,16 @@ use super::super::feed::{Feed, Item, Start, Subject, TaskRef};
 use super::super::gate::Caller;
 use super::super::pool::{Full, Kind};
 use super::super::rpc::run_waiting;
+use super::subscriptions::Subscriptions;
 use crate::service::{self, Answer, Call, Frame, error, refuse, respond};
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
 use futures_util::{SinkExt, StreamExt, stream::SplitSink};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 
 /// Messages that wait for the client to read.
 const QUEUE: usize = 16;
@@ -39,8 +39,7 @@ struct Session {
     caller: Caller,
     out: mpsc::Sender<Message>,
     beside: JoinSet<()>,
-    subscriptions: HashMap<u64, AbortHandle>,
-    next: u64,
+    subscriptions: Subscriptions,
 }
 
 /// Serves `socket` until one side ends it.
@@ -50,7 +49,7 @@ pub async fn run(app: &Arc<App>, caller: &Caller, socket: WebSocket) {
     let limit = Duration::from_millis(app.limits.write_ms_max);
     let mut writer = tokio::spawn(write(sink, queue, limit));
     let (app, caller) = (Arc::clone(app), caller.clone());
-    let mut session = Session { app, caller, out, beside: JoinSet::new(), subscriptions: HashMap::new(), next: 1 };
+    let mut session = Session { app, caller, out, beside: JoinSet::new(), subscriptions: Subscriptions::default() };
     let close = session.serve(&mut source, &mut writer).await;
     session.end(close).await;
     // Once nobody writes any more, the writer ends.
@@ -211,7 +210,7 @@ impl Session {
         // Only after the answer, so that the number is known before the first event.
         if let Some((number, feed)) = feed {
             let handle = self.beside.spawn(push(number, feed, self.out.clone()));
-            self.subscriptions.insert(number, handle);
+            self.subscriptions.keep(number, handle);
         }
     }
 
@@ -237,8 +236,7 @@ impl Session {
         let start = start.ok_or_else(|| error("params-invalid", shape))?;
         let subject = Subject { task: params.task, owner: params.owner };
         let feed = Feed::start(&self.app, &self.caller, place, subject, start).await?;
-        let number = self.next;
-        self.next += 1;
+        let number = self.subscriptions.number();
         Ok((json!({"subscription": number}), Some((number, feed))))
     }
 
@@ -250,12 +248,7 @@ impl Session {
         }
         let shape = "stream.unsubscribe takes {\"subscription\": number}";
         let params: Params = serde_json::from_str(params).map_err(|_| error("params-invalid", shape))?;
-        let known = self.subscriptions.remove(&params.subscription);
-        let ended = known.is_some_and(|handle| {
-            let running = !handle.is_finished();
-            handle.abort();
-            running
-        });
+        let ended = self.subscriptions.end(params.subscription);
         Ok((json!({"ended": ended}), None))
     }
 }
