@@ -169,3 +169,33 @@ fn defensive_mode_is_on() {
         assert_eq!((number("PRAGMA secure_delete"), number("PRAGMA synchronous")), (1, 2), "ON and FULL");
     });
 }
+
+/// The log begins anew again and again while others open the file and look through it.
+#[test]
+fn a_log_in_use_is_not_taken_for_damaged() {
+    let (_directory, path) = place();
+    let options = Options { checkpoint_pages: 6, ..Options::default() };
+    let store = SqliteStore::open(&path, options).unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let looking = scope.spawn(|| {
+            let mut opened = 0;
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                let log = path.with_file_name("store.db-wal");
+                // As if SQLite used none of it: everything is looked at.
+                assert!(!crate::log::is_damaged(&log, 0).unwrap(), "after {opened} looks");
+                opened += 1;
+                if opened % 8 == 0 {
+                    drop(open(&path));
+                }
+            }
+            opened
+        });
+        for number in 0..400 {
+            commit(&store, &addition(&format!("{number:04}"), &"x".repeat(number * 37 % 9_000))).unwrap();
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        println!("{} looks", looking.join().unwrap());
+    });
+    store.check().unwrap();
+}
