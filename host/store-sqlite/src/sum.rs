@@ -2,43 +2,37 @@
 //!
 //! No protection against anybody, who could write another sum beside another text.
 
+use crc32fast::Hasher;
 use rusqlite::types::ValueRef;
 
-/// A sum in the making.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Sum(u64);
+/// A sum in the making: CRC-32, which sees every change of up to 32 neighbouring bits.
+#[derive(Debug)]
+pub(crate) struct Sum(Hasher);
 
 impl Sum {
     /// Of nothing.
     pub fn new() -> Self {
-        Self(0x9e37_79b9_7f4a_7c15)
+        Self(Hasher::new())
     }
 
     /// With a number.
     #[must_use]
-    pub fn number(self, number: i64) -> Self {
-        self.word(number.cast_unsigned())
+    pub fn number(mut self, number: i64) -> Self {
+        self.0.update(&number.to_le_bytes());
+        self
     }
 
     /// With bytes and their length.
     #[must_use]
-    pub fn bytes(self, bytes: &[u8]) -> Self {
-        let (words, rest) = bytes.as_chunks::<8>();
-        let sum = words.iter().fold(self.word(bytes.len() as u64), |sum, word| sum.word(u64::from_le_bytes(*word)));
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        sum.word(u64::from_le_bytes(last))
+    pub fn bytes(mut self, bytes: &[u8]) -> Self {
+        self.0.update(&(bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+        self
     }
 
     /// As it is stored.
     pub fn value(self) -> i64 {
-        self.0.cast_signed()
-    }
-
-    /// Two inputs that differ in one word only never have the same sum: each step can be undone.
-    fn word(self, word: u64) -> Self {
-        let mixed = (self.0 ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        Self(mixed ^ (mixed >> 32))
+        self.0.finalize().into()
     }
 }
 
