@@ -48,10 +48,6 @@ pub trait Session: Send {
     fn operations(&mut self) -> Result<Vec<Operation>, CoreError>;
     /// Cuts a JSON-RPC frame.
     fn split(&mut self, text: &str) -> Result<Frame, CoreError>;
-    /// By how many bytes its memory has grown since it was made.
-    fn grown_bytes(&self) -> usize {
-        0
-    }
 }
 
 /// The core gave no answer.

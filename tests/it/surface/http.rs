@@ -5,7 +5,7 @@ mod refused;
 use super::breaking::broken;
 use super::model::{Made, Model, TASKS, reference};
 use super::socket;
-use super::tally::Tally;
+use super::tally::{self, Tally};
 use crate::differential::logs::Random;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -116,7 +116,7 @@ impl<'a> Web<'a> {
 
     /// One request, valid or broken.
     pub fn round(&mut self, random: &mut Random) {
-        if random.once_in(2) { self.valid(random) } else { self.broken(random) }
+        if tally::valid_next(random) { self.valid(random) } else { self.broken(random) }
     }
 
     fn valid(&mut self, random: &mut Random) {

@@ -2,7 +2,7 @@
 
 use super::breaking::{Broken, FRAME_BYTES_MAX, broken};
 use super::model::{Made, Model};
-use super::tally::Tally;
+use super::tally::{self, Tally};
 use crate::differential::logs::Random;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -93,7 +93,7 @@ impl Lines {
     pub fn round(&mut self, random: &mut Random, model: &Mutex<Model>, tally: &Tally) {
         let (mut dues, mut all) = (Vec::new(), Vec::new());
         for _ in 0..1 + random.below(4) {
-            all.extend(match random.once_in(2) {
+            all.extend(match tally::valid_next(random) {
                 true => self.valid(random, model, tally, &mut dues),
                 false => self.broken(random, model, tally, &mut dues),
             });

@@ -115,8 +115,4 @@ impl Session for Both<'_> {
     fn split(&mut self, text: &str) -> Result<Frame, CoreError> {
         self.agree("split", |core| core.split(text))
     }
-
-    fn grown_bytes(&self) -> usize {
-        self.first.grown_bytes().max(self.second.grown_bytes())
-    }
 }

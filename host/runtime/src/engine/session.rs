@@ -33,7 +33,7 @@ impl ResourceLimiter for State {
 
 /// How many calls an instance answers before it is replaced.
 const CALLS_MAX: u32 = 64;
-/// By how much its memory may have grown when it is kept for the next session.
+/// By how much its memory may have grown when it answers another one.
 const GROWN_BYTES_MAX: usize = 2 << 20;
 
 /// An instance of the component with its memory. Nothing in it stays from one call to the next, so any session may use it.
@@ -57,9 +57,10 @@ impl Instance {
         Ok(Self { store, guest, calls: 0 })
     }
 
-    fn grown_bytes(&self) -> usize {
+    /// Whether another one should answer the next call.
+    pub fn spent(&self) -> bool {
         let state = self.store.data();
-        state.memory_bytes - state.first_bytes
+        self.calls >= CALLS_MAX || state.memory_bytes - state.first_bytes > GROWN_BYTES_MAX
     }
 }
 
@@ -105,12 +106,14 @@ impl<'c> WasmSession<'c> {
         function: &'static str,
         call: impl FnOnce(&Bindings, &mut Store<State>) -> wasmtime::Result<T>,
     ) -> Result<T, CoreError> {
+        if self.instance.as_ref().is_some_and(Instance::spent) {
+            // The old one goes first: two at a time are never needed.
+            self.instance = None;
+            self.instance = Some(Instance::new(self.core)?);
+        }
         let Some(instance) = &mut self.instance else {
             return Err(CoreError::Trap { function, detail: "the session ended with an earlier fault".into() });
         };
-        if instance.calls >= CALLS_MAX {
-            *instance = Instance::new(self.core)?;
-        }
         instance.calls += 1;
         instance.store.set_epoch_deadline(self.epochs);
         match call(&instance.guest, &mut instance.store) {
@@ -138,8 +141,7 @@ impl<'c> WasmSession<'c> {
 
 impl Drop for WasmSession<'_> {
     fn drop(&mut self) {
-        let sound = |instance: &Instance| instance.calls < CALLS_MAX && instance.grown_bytes() <= GROWN_BYTES_MAX;
-        if let Some(instance) = self.instance.take().filter(sound) {
+        if let Some(instance) = self.instance.take().filter(|instance| !instance.spent()) {
             self.core.idle.put(instance);
         }
     }
@@ -212,9 +214,5 @@ impl Session for WasmSession<'_> {
 
     fn split(&mut self, text: &str) -> Result<Frame, CoreError> {
         self.call("split", |guest, store| guest.threadmesh_core_coordinator().call_split(store, text))
-    }
-
-    fn grown_bytes(&self) -> usize {
-        self.instance.as_ref().map_or(0, Instance::grown_bytes)
     }
 }

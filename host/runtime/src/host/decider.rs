@@ -12,10 +12,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// How often one operation may ask for facts; `rounds_max` of `spec/limits.json`.
 pub(super) const ROUNDS_MAX: usize = 3;
-/// How many calls one session answers before it is replaced.
-const CALLS_MAX: u32 = 64;
-/// By how much the memory of a session may grow before it is replaced.
-const GROWN_BYTES_MAX: usize = 2 << 20;
 
 /// How a decision ended.
 pub(super) enum Decided {
@@ -68,19 +64,18 @@ impl Facts<'_> {
     }
 }
 
-/// A session that is replaced as often as it must be.
+/// A session that is replaced after a fault.
 pub(super) struct Decider<'h> {
     core: &'h dyn Core,
     replay: Option<&'h ReplayFiles>,
     traps: &'h AtomicU64,
     session: Option<Box<dyn Session + 'h>>,
-    calls: u32,
 }
 
 impl<'h> Decider<'h> {
     /// Makes a session when the first one is needed.
     pub fn new(core: &'h dyn Core, replay: Option<&'h ReplayFiles>, traps: &'h AtomicU64) -> Self {
-        Self { core, replay, traps, session: None, calls: 0 }
+        Self { core, replay, traps, session: None }
     }
 
     /// Decides `request` at `now` with `facts`.
@@ -128,14 +123,9 @@ impl<'h> Decider<'h> {
     }
 
     fn session(&mut self) -> Result<&mut (dyn Session + 'h), HostError> {
-        let spent = |session: &dyn Session| self.calls >= CALLS_MAX || session.grown_bytes() > GROWN_BYTES_MAX;
-        if self.session.as_deref().is_none_or(spent) {
-            // The old one goes first: two at a time are never needed.
-            self.session = None;
+        if self.session.is_none() {
             self.session = Some(self.core.session()?);
-            self.calls = 0;
         }
-        self.calls += 1;
         self.session.as_deref_mut().ok_or_else(|| misuse("there is no session"))
     }
 }
