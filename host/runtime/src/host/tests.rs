@@ -9,6 +9,7 @@ mod waiting;
 use super::*;
 use crate::store::MemoryStore;
 use fake::{Fake, Watched};
+use std::sync::atomic::Ordering::SeqCst;
 
 fn host(store: Arc<dyn Store>) -> Host {
     Host::builder(Arc::new(Fake::default()), store).build().unwrap()
@@ -61,14 +62,16 @@ fn facts_of_two_moments_are_read_again() {
     let store = Arc::new(Watched::new(MemoryStore::new()));
     let host = host(Arc::clone(&store) as Arc<dyn Store>);
     let other = host.clone();
-    let ran = std::sync::atomic::AtomicBool::new(false);
+    let ran = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let seen = Arc::clone(&ran);
     // Between the two rounds of the first try, somebody commits.
     store.before_read(move |reads| {
-        if reads == 2 && !ran.swap(true, std::sync::atomic::Ordering::SeqCst) {
+        if reads == 2 && !ran.swap(true, SeqCst) {
             body(&other, "add", "a");
         }
     });
     assert_eq!(body(&host, "both", "a b"), "1 0");
+    assert!(seen.load(SeqCst), "nobody committed between the rounds");
 }
 
 #[test]

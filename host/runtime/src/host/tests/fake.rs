@@ -213,7 +213,7 @@ impl Session for Toy<'_> {
     }
 }
 
-/// Runs before a read, with its number.
+/// Runs before a read, with its number since this was set.
 type BeforeRead = Box<dyn Fn(u64) + Send + Sync>;
 
 /// A store in front of another one.
@@ -248,6 +248,7 @@ impl<S> Watched<S> {
     }
 
     pub fn before_read(&self, run: impl Fn(u64) + Send + Sync + 'static) {
+        self.reads.store(0, SeqCst);
         *self.before_read.lock().unwrap() = Some(Box::new(run));
     }
 }
@@ -314,12 +315,12 @@ impl<S> Batch for Transaction<'_, S> {
         self.inner.apply(reads, changes)
     }
     fn commit(self: Box<Self>) -> Result<(), StoreError> {
+        // What this commit says is settled before it takes its time.
+        let before = self.store.commits_first.try_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok();
+        let fails = if before { None } else { self.store.commit_fails.lock().unwrap().take() };
         let takes = *self.store.commit_takes.lock().unwrap();
         std::thread::sleep(takes);
-        if self.store.commits_first.try_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok() {
-            return self.inner.commit();
-        }
-        match self.store.commit_fails.lock().unwrap().take() {
+        match fails {
             Some(error) => Err(error),
             None => self.inner.commit(),
         }
