@@ -3,15 +3,22 @@
 //! Each action draws all that it needs from the salt that it is given: whom, about what, and how. What it cannot do where
 //! it stands (there is no such message, no host runs) it leaves.
 
+mod asking;
+mod attested;
 mod authority;
 mod calls;
 mod chaos;
+mod context;
 mod facts;
 mod further;
+mod interrupts;
+mod keeping;
 mod looks;
 mod mail;
+mod passing;
+mod telling;
 
-use authority::rebind;
+use authority::bind;
 pub(crate) use calls::reconciliation;
 pub(crate) use chaos::accept;
 
@@ -25,59 +32,126 @@ pub struct Row {
     pub name: &'static str,
     /// How often it is drawn, beside the others.
     pub weight: usize,
+    /// In which lives it is drawn more often.
+    pub theme: Option<Theme>,
     /// Does it.
     pub run: fn(&World, &mut Random),
 }
 
-const fn row(name: &'static str, weight: usize, run: fn(&World, &mut Random)) -> Row {
-    Row { name, weight, run }
+/// What a life is about more than others are, so that what is rare in all happens often in some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Theme {
+    /// Who is who, and what is granted.
+    Authority,
+    /// Calls and what becomes of them.
+    Calls,
+    /// Messages before models.
+    Context,
+    /// What was seen to happen.
+    Outcomes,
+    /// Messages that are passed on or sent together.
+    Passing,
+    /// What is asked for, and consent.
+    Proposals,
+    /// Expiry and purges.
+    Retention,
+    /// What tasks let each other know, and looking.
+    Summaries,
+    /// Crashes, clocks, and coming too late.
+    Trouble,
+}
+
+const THEMES: &[Theme] = &[
+    Theme::Authority,
+    Theme::Calls,
+    Theme::Context,
+    Theme::Outcomes,
+    Theme::Passing,
+    Theme::Proposals,
+    Theme::Retention,
+    Theme::Summaries,
+    Theme::Trouble,
+];
+/// How many times as often an action is drawn in a life of its theme.
+const STRESS: usize = 5;
+
+impl Theme {
+    /// A theme, or none, as for every third life.
+    pub fn draw(random: &mut Random) -> Option<Self> {
+        THEMES.get(random.below(THEMES.len() * 3 / 2)).copied()
+    }
+}
+
+impl Row {
+    fn weight_in(&self, theme: Option<Theme>) -> usize {
+        if theme.is_some() && self.theme == theme { self.weight * STRESS } else { self.weight }
+    }
+}
+
+const fn row(name: &'static str, weight: usize, theme: Option<Theme>, run: fn(&World, &mut Random)) -> Row {
+    Row { name, weight, theme, run }
 }
 
 /// All actions.
 pub static TABLE: &[Row] = &[
-    row("send", 90, mail::send),
-    row("send-again", 14, mail::send_again),
-    row("send-batch", 14, mail::send_batch),
-    row("told", 45, facts::told),
-    row("outcome", 35, facts::outcome),
-    row("denials", 6, facts::denials),
-    row("further", 380, further::further),
-    row("claim", 30, mail::claim),
-    row("ack", 30, mail::ack),
-    row("respond", 25, mail::respond),
-    row("put-off", 22, mail::put_off),
-    row("too-late", 60, mail::too_late),
-    row("run-out", 12, mail::run_out),
-    row("fail-delivery", 10, mail::fail),
-    row("prepare", 25, calls::prepare),
-    row("begin", 25, calls::begin),
-    row("accept-and-begin", 25, calls::accept_and_begin),
-    row("perform", 90, calls::perform),
-    row("ask", 50, calls::ask),
-    row("sweep", 45, calls::sweep),
-    row("receipt", 30, calls::receipt),
-    row("receipt-late", 25, calls::late_receipt),
-    row("reconcile", 35, calls::reconcile),
-    row("query-recorded", 8, calls::record_query),
-    row("expire", 30, authority::expire),
-    row("grant", 12, authority::grant),
-    row("revoke", 14, authority::revoke),
-    row("rotate", 10, authority::rotate),
-    row("runtime", 16, authority::runtime),
-    row("rebind", 10, authority::attach),
-    row("consent", 6, authority::consent),
-    row("declare", 4, authority::declare),
-    row("register", 4, authority::register),
-    row("look", 25, looks::look),
-    row("probe", 20, looks::probe),
-    row("again", 30, looks::again),
-    row("nonsense", 10, looks::nonsense),
-    row("time-passes", 80, chaos::pass),
-    row("crash", 40, chaos::crash),
-    row("start", 90, chaos::start),
-    row("clock", 8, chaos::clock),
-    row("clock-accepted", 12, chaos::accept_clock),
-    row("follow", 12, chaos::follow),
+    row("send", 90, None, mail::send),
+    row("send-again", 14, Some(Theme::Passing), mail::send_again),
+    row("send-batch", 14, Some(Theme::Passing), mail::send_batch),
+    row("told", 45, None, facts::told),
+    row("outcome", 35, Some(Theme::Outcomes), facts::outcome),
+    row("denials", 6, None, facts::denials),
+    row("further", 380, None, further::further),
+    row("claim", 30, None, mail::claim),
+    row("ack", 30, None, mail::ack),
+    row("respond", 25, None, mail::respond),
+    row("put-off", 22, None, mail::put_off),
+    row("too-late", 60, Some(Theme::Trouble), mail::too_late),
+    row("run-out", 12, Some(Theme::Retention), mail::run_out),
+    row("fail-delivery", 10, None, mail::fail),
+    row("prepare", 25, Some(Theme::Calls), calls::prepare),
+    row("begin", 25, Some(Theme::Calls), calls::begin),
+    row("accept-and-begin", 25, Some(Theme::Calls), calls::accept_and_begin),
+    row("perform", 90, Some(Theme::Calls), calls::perform),
+    row("ask", 50, Some(Theme::Calls), calls::ask),
+    row("sweep", 45, Some(Theme::Calls), calls::sweep),
+    row("receipt", 30, Some(Theme::Calls), calls::receipt),
+    row("receipt-late", 25, Some(Theme::Calls), calls::late_receipt),
+    row("reconcile", 35, Some(Theme::Calls), calls::reconcile),
+    row("query-recorded", 8, Some(Theme::Calls), calls::record_query),
+    row("expire", 30, Some(Theme::Retention), authority::expire),
+    row("take", 25, Some(Theme::Context), context::take),
+    row("shown", 36, Some(Theme::Context), context::shown),
+    row("recover", 14, Some(Theme::Context), context::recover),
+    row("read", 22, Some(Theme::Context), context::read),
+    row("purge", 20, Some(Theme::Retention), keeping::purge),
+    row("scrub", 14, Some(Theme::Retention), keeping::scrub),
+    row("propose", 16, Some(Theme::Proposals), asking::propose),
+    row("decide-proposal", 40, Some(Theme::Proposals), asking::decide),
+    row("publish", 18, Some(Theme::Summaries), telling::publish),
+    row("read-summary", 14, Some(Theme::Summaries), telling::read),
+    row("agree", 22, Some(Theme::Proposals), telling::agree),
+    row("forward", 36, Some(Theme::Passing), passing::forward),
+    row("interrupted", 32, Some(Theme::Outcomes), interrupts::report),
+    row("anchors", 6, Some(Theme::Outcomes), attested::declare),
+    row("verify", 30, Some(Theme::Outcomes), attested::verify),
+    row("grant", 12, Some(Theme::Authority), authority::grant),
+    row("revoke", 14, Some(Theme::Authority), authority::revoke),
+    row("rotate", 10, Some(Theme::Authority), authority::rotate),
+    row("runtime", 16, Some(Theme::Authority), authority::runtime),
+    row("rebind", 10, Some(Theme::Authority), authority::attach),
+    row("consent", 6, Some(Theme::Authority), authority::consent),
+    row("declare", 4, None, authority::declare),
+    row("register", 4, None, authority::register),
+    row("look", 25, Some(Theme::Summaries), looks::look),
+    row("probe", 20, Some(Theme::Summaries), looks::probe),
+    row("again", 30, Some(Theme::Summaries), looks::again),
+    row("nonsense", 10, None, looks::nonsense),
+    row("time-passes", 80, None, chaos::pass),
+    row("crash", 40, Some(Theme::Trouble), chaos::crash),
+    row("start", 90, None, chaos::start),
+    row("clock", 8, Some(Theme::Trouble), chaos::clock),
+    row("clock-accepted", 12, Some(Theme::Trouble), chaos::accept_clock),
+    row("follow", 12, None, chaos::follow),
 ];
 
 /// The action with this name.
@@ -85,15 +159,16 @@ pub fn named(name: &str) -> Option<&'static Row> {
     TABLE.iter().find(|row| row.name == name)
 }
 
-/// One of the actions, each as often as it weighs.
-pub fn draw(random: &mut Random) -> &'static Row {
-    let total = TABLE.iter().map(|row| row.weight).sum();
+/// One of the actions, each as often as it weighs in a life with this theme.
+pub fn draw(random: &mut Random, theme: Option<Theme>) -> &'static Row {
+    let total = TABLE.iter().map(|row| row.weight_in(theme)).sum();
     let mut place = random.below(total);
     for row in TABLE {
-        if place < row.weight {
+        let weight = row.weight_in(theme);
+        if place < weight {
             return row;
         }
-        place -= row.weight;
+        place -= weight;
     }
     &TABLE[0]
 }

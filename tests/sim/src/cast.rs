@@ -9,12 +9,14 @@ use std::collections::BTreeMap;
 use threadmesh_protocol::time;
 use threadmesh_runtime::wit::{Principal, PrincipalKind};
 
+/// Begins and ends what not everybody may read.
+pub const MARK: char = '~';
 /// The tenant of everybody.
 pub const TENANT: &str = "default";
 /// The tasks, each with its owner.
 pub const TASKS: &[(&str, &str)] = &[("survey", "alice"), ("annex", "alice"), ("bridge", "bob"), ("lurker", "mallory")];
 /// Who may be related to whom: source, target.
-pub const ROUTES: &[(&str, &str)] = &[("survey", "bridge"), ("bridge", "survey")];
+pub const ROUTES: &[(&str, &str)] = &[("survey", "bridge"), ("bridge", "survey"), ("bridge", "annex")];
 
 fn principal(kind: PrincipalKind, id: &str) -> Principal {
     Principal {
@@ -93,12 +95,28 @@ pub struct Cast {
     pub requests: Vec<(Principal, String, Value)>,
     /// The version of the operator's profile file.
     pub profiles: u32,
+    /// How many proposals were written.
+    pub asked: u32,
+    /// Proposals that were made, with who made them.
+    pub proposals: Vec<(Principal, Value)>,
+    /// How many summaries were written.
+    pub hints: u32,
+    /// How many attestations were made.
+    pub vouched: u32,
+    /// The last result of each interrupt.
+    pub results: BTreeMap<String, Value>,
 }
 
 impl Cast {
     /// The current incarnation of `task` with a worker.
     pub fn task(&self, task: &str, worker: Option<&str>) -> Principal {
         self::task(task, self.incarnations.get(task).copied().unwrap_or(1), worker)
+    }
+
+    /// The number of the next message.
+    pub fn next_message(&mut self) -> u32 {
+        self.messages += 1;
+        self.messages
     }
 
     /// A key that nobody used.
@@ -114,6 +132,11 @@ pub fn receiver(life: &Value) -> Principal {
     let number = receiver["incarnationId"].as_str().and_then(|id| id.rsplit('-').next()?.parse().ok());
     let worker = life["claim"]["worker"].as_str().unwrap_or("worker-1");
     task(receiver["taskId"].as_str().unwrap_or_default(), number.unwrap_or(1), Some(worker))
+}
+
+/// A task as records name it.
+pub fn owned(task: &Principal) -> Value {
+    json!({"taskId": task.id, "incarnationId": task.incarnation, "owner": task.owner})
 }
 
 /// A TaskRef.
@@ -143,13 +166,19 @@ pub fn grant(cast: &Cast, route: usize, kind: &str, version: u32, expires: Optio
         "specVersion": "0.0-draft", "grantId": grant_id(route, version), "grantVersion": version,
         "relationshipId": relationship(route), "relationshipType": kind,
         "source": reference(&cast.task(source, None)), "target": reference(&cast.task(target, None)),
-        "allowedIntents": intents, "allowedDeliveryModes": modes, "summaryVisibility": "none",
+        "allowedIntents": intents, "allowedDeliveryModes": modes, "summaryVisibility": visibility(route, version),
         "structuredGateResponses": false, "createdAt": time::format(crate::time::START),
     });
     if let Some(expires) = expires {
         draft["expiresAt"] = time::format(expires).into();
     }
     json!({"grant": draft, "decision": {"decisionId": "decision_00001"}})
+}
+
+/// How much of its target a version of a route's grant shows.
+pub fn visibility(route: usize, version: u32) -> &'static str {
+    let all = ["none", "coordination", "objective-hint", "coordination", "state-only"];
+    all[(version as usize + route) % all.len()]
 }
 
 /// The id of a grant.
@@ -164,6 +193,7 @@ pub fn relationship(route: usize) -> String {
 
 /// What a profile's adapter can do.
 pub fn capabilities(name: &str) -> Value {
+    let admits = if name == "own" { ("receiver-mediated", "model-visible") } else { ("none", "none") };
     json!({
         "specVersion": "0.0-draft", "adapterName": name, "adapterVersion": "1.0.0",
         "intents": ["suggest", "steer", "interrupt"],
@@ -171,8 +201,8 @@ pub fn capabilities(name: &str) -> Value {
         "features": {
             "relatedTaskDiscovery": "none", "taskIncarnation": true, "objectiveVersioning": true,
             "checkpointEvents": true, "idleWake": false, "modelTurnCancellation": true, "subprocessCancellation": false,
-            "dispositionCallbacks": false, "typedInterruptionResults": true, "contextAdmission": "none",
-            "provenanceRendering": "none", "structuredGateResponses": "none",
+            "dispositionCallbacks": false, "typedInterruptionResults": true, "contextAdmission": admits.0,
+            "provenanceRendering": admits.1, "structuredGateResponses": "none",
             "durableSubmissionIdempotency": "queryable-receipt",
         },
     })
@@ -181,11 +211,20 @@ pub fn capabilities(name: &str) -> Value {
 /// Params of `adapters.declare` for a profile in a version.
 pub fn declaration(name: &str, version: u32) -> Value {
     let hosted = outside::PROFILES.iter().any(|(known, hosted)| *known == name && *hosted);
-    json!({
+    let mut declaration = json!({
         "profile": name, "digest": outside::digest(name, version), "executor": if hosted { "host" } else { "caller" },
         "capabilities": capabilities(name), "deadlineMs": outside::DEADLINE_MS, "settleMs": outside::SETTLE_MS,
         "canQuery": matches!(name, "steady" | "sloppy"), "absentFinal": name == "steady",
-    })
+    });
+    if name == "own" {
+        let kinds = ["acp-session", "codex-app-server", "gemini-headless", "mcp-session"];
+        let kind = kinds[version as usize % kinds.len()];
+        declaration["contextAdmission"] = json!({ "evidence": kind });
+        if kind != "mcp-session" {
+            declaration["contextAdmission"]["snapshotDigest"] = format!("sha256:{:064}", 5).into();
+        }
+    }
+    declaration
 }
 
 /// The delivery mode that goes with an intent.
@@ -198,9 +237,24 @@ pub fn mode(intent: &str) -> &'static str {
     }
 }
 
-/// What nobody but the receiver may read of message `number`.
+/// What nobody but the receiver may read of message `number`. It stands between two signs that nothing else has.
 pub fn secret(number: u32) -> String {
-    format!("secret-{number:05}.")
+    format!("{MARK}s{number:05}{MARK}")
+}
+
+/// What only those who decide may read of proposal `number`.
+pub fn motive(number: u32) -> String {
+    format!("{MARK}m{number:05}{MARK}")
+}
+
+/// What only the source of a grant may read of summary `number`.
+pub fn hint(number: u32) -> String {
+    format!("{MARK}h{number:05}{MARK}")
+}
+
+/// The id of proposal `number`.
+pub fn proposal_id(number: u32) -> String {
+    format!("proposal_sim-{number:05}")
 }
 
 /// The id of message `number`.

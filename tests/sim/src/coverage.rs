@@ -90,6 +90,18 @@ impl Coverage {
         self.lives += 1;
         self.operations.push(stats.operations);
         self.crashes.push(stats.crashes);
+        self.sum(stats, seen);
+    }
+
+    /// Adds what other lives came to.
+    pub fn merge(&mut self, other: Self) {
+        self.lives += other.lives;
+        self.operations.extend(other.operations);
+        self.crashes.extend(other.crashes);
+        self.sum(&other.total, &other.seen);
+    }
+
+    fn sum(&mut self, stats: &Stats, seen: &Seen) {
         let total = &mut self.total;
         total.operations += stats.operations;
         total.internal += stats.internal;
@@ -157,13 +169,9 @@ fn judge(all: impl Iterator<Item = Place>, counted: &BTreeMap<Place, u64>) -> (V
 /// Why nobody can ask for `event` of a record in `state`, if that is so.
 pub fn out_of_reach(machine: &str, state: &str, event: &str) -> Option<&'static str> {
     match (machine, state, event) {
-        ("proposal", ..) => Some("these lives are about messages, and nobody in them asks for a grant"),
-        ("delivery", _, "admit") => Some("these lives admit nothing to a context"),
-        ("delivery", "context-admitted", _) => Some("nothing in these lives leads there"),
+        ("proposal", _, "expire") => Some("a proposal past its expiry reads as expired, and nobody sweeps it"),
         ("delivery", "control-plane-accepted", "persist") => None,
         ("delivery", "control-plane-accepted", _) => Some("a message is accepted and durable in one commit"),
-        ("outcome", "not-observed" | "effect-observed", "verify") => Some("it takes a signed attestation"),
-        ("outcome", "externally-verified", _) => Some("nothing leads there without an attestation"),
         ("claim", "claimed", "claim") | ("claim", "free" | "acknowledged", "take-over") => {
             Some("a claim of a claimed message is a take-over, and of another one it is none")
         }

@@ -72,8 +72,9 @@ impl Life {
         let mut random = Random::new(seed.wrapping_mul(0x5851_F42D_4C95_7F2D) ^ 0x1405_7B7E_F767_814F);
         let hosts = 2 + random.below(2);
         let count = 40 + random.below(48);
+        let theme = actions::Theme::draw(&mut random);
         let actions = (0..count).map(|_| {
-            let row = actions::draw(&mut random);
+            let row = actions::draw(&mut random, theme);
             Action { row, salt: random.draw(), calm: random.chance(35) }
         });
         Self { seed, hosts, actions: actions.collect() }
@@ -111,11 +112,14 @@ fn begin(world: &World, seed: u64) {
     for (name, owner) in TASKS {
         world.cast(|cast| cast.incarnations.insert(name, 1));
         let task = cast::task(name, 1, None);
-        let profile = random.pick(&["steady", "steady", "sloppy", "mute", "own"]);
+        let profile = random.pick(&["steady", "steady", "sloppy", "mute", "own", "own"]);
         let key = world.cast(|cast| cast.key());
         let params = json!({"task": cast::input(&task, profile), "idempotencyKey": key});
         world.call(0, &cast::user(owner), "tasks.register", &params);
     }
+    let mut own = cast::declaration("own", 0);
+    own["idempotencyKey"] = world.cast(|cast| cast.key()).into();
+    world.call(0, &cast::operator(), "adapters.declare", &own);
     for route in 0..ROUTES.len() {
         let kind = if route == 0 { random.pick(&["supervisor", "supervisor", "peer"]) } else { "peer" };
         let mut params = world.cast(|cast| cast::grant(cast, route, kind, 1, None));

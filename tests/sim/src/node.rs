@@ -1,6 +1,10 @@
 //! One host process: the real loop and the real dispatcher, over a connection to the shared store.
 
-use crate::{outside, store::FaultyStore, world::World};
+use crate::{
+    outside,
+    store::FaultyStore,
+    world::{Asked, World},
+};
 use std::{
     sync::{
         Arc, OnceLock, Weak,
@@ -109,9 +113,10 @@ impl Caller for AsHost {
         }
         let mut principal = crate::cast::host();
         tenant.clone_into(&mut principal.tenant);
-        match world.invoke(&node, &principal, method, params) {
-            Ok(reply) if reply.status == Status::Refused => Err(refused(&reply.body)),
-            Ok(reply) => Ok(reply.body),
+        let asked = Asked { operation: method, text: params, params: serde_json::from_str(params).unwrap_or_default() };
+        match world.invoke(&node, &principal, asked) {
+            Ok((reply, error)) if reply.status == Status::Refused => Err(refused(&error)),
+            Ok((reply, _)) => Ok(reply.body),
             Err(error) => Err(Refusal {
                 code: codes::name(error.code()).into(),
                 detail: error.to_string(),
@@ -134,8 +139,7 @@ impl Caller for AsHost {
     }
 }
 
-fn refused(error: &str) -> Refusal {
-    let error: serde_json::Value = serde_json::from_str(error).unwrap_or_default();
+fn refused(error: &serde_json::Value) -> Refusal {
     let data = &error["data"];
     let text = |name: &str| data[name].as_str().unwrap_or_default().to_owned();
     Refusal { code: text("code"), detail: text("detail"), retryable: data["retryable"] == true }

@@ -7,13 +7,23 @@
 //!   what happened, unless the operator was wrong.
 //! - An accepted answer rests on a commit, says what was committed, and is not given twice under one key.
 //! - Nothing older replaces anything newer.
-//! - The content of a message, its claim and its adapter key are shown to nobody who may not see them.
+//! - The content of a message, its claim and its adapter key are shown to nobody who may not see them; nor are the reason
+//!   of a proposal and the hints of a summary.
+//! - A message counts as shown to a model only by evidence that is bound to the admission, or by a read.
+//! - What was purged stands in no row and in no later answer.
+//! - That an outcome is verified rests on attestations that are sound, by keys that the operator declared.
 
+mod asked;
 mod commit;
 mod duties;
 mod gate;
 mod intents;
+mod kept;
+mod outcomes;
 mod reply;
+mod shown;
+
+pub use outcomes::Sound;
 
 use crate::machines::Machines;
 use serde_json::Value;
@@ -74,6 +84,10 @@ pub struct Oracle {
     misled: BTreeSet<String>,
     dispatched: BTreeSet<String>,
     accepted: BTreeMap<(String, Option<String>), Value>,
+    /// Attestations that are sound, by id.
+    sound: BTreeMap<String, Sound>,
+    /// In which messages a content stands: those that passed it on.
+    carried: BTreeMap<u32, BTreeSet<String>>,
     /// What was taken and tried.
     pub seen: Seen,
     /// What must never be and was.
@@ -81,7 +95,7 @@ pub struct Oracle {
 }
 
 /// The collections whose content the oracle looks at.
-const COLLECTIONS: &[&str] = &["life", "task", "grant", "profile", "box"];
+const COLLECTIONS: &[&str] = &["life", "task", "grant", "profile", "box", "proposal", "summary", "anchors", "purge"];
 
 impl Default for Oracle {
     fn default() -> Self {
@@ -104,6 +118,8 @@ impl Oracle {
             misled: BTreeSet::new(),
             dispatched: BTreeSet::new(),
             accepted: BTreeMap::new(),
+            sound: BTreeMap::new(),
+            carried: BTreeMap::new(),
             seen: Seen::default(),
             violations: Vec::new(),
         }
@@ -175,7 +191,8 @@ impl Oracle {
         for (id, life) in self.rows("life") {
             let delivery = self.machines.named("delivery");
             let ended = delivery.terminal.contains(text(life, "delivery")) && !unresolved(life);
-            if !ended || life.get("pendingRelabel").is_some() {
+            let waits = life.get("pendingRelabel").is_some() || life.get("admission").is_some();
+            if !ended || waits {
                 stuck.push(format!("stuck: {id}: {life}"));
             }
             if matches!(text(life, "decision"), "pending" | "deferred") && !ended {

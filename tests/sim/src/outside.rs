@@ -2,7 +2,8 @@
 //!
 //! Three profiles are called by the host. `steady` keeps its word: when it says that a call will never take effect, it
 //! refuses the key from then on. `sloppy` says so too soon, and may act afterwards; its profile does not claim otherwise.
-//! `mute` answers no questions. Calls of `own` are made by the receiver's task itself.
+//! `mute` answers no questions. Calls of `own` are made by the receiver's task itself, which
+//! also says how it shows messages to a model; the operator declares it, and no host knows more of it.
 
 use crate::world::World;
 use std::{
@@ -23,6 +24,8 @@ use threadmesh_runtime::dispatcher::Time as Steady;
 pub const DEADLINE_MS: i64 = 10_000;
 /// How long after it an effect may still arrive.
 pub const SETTLE_MS: i64 = 20_000;
+/// How late the effect of a target may be that does not keep its word.
+pub const LATE_MS_MAX: i64 = 90_000;
 /// The profiles, and whether they have a target here.
 pub const PROFILES: &[(&str, bool)] = &[("mute", true), ("own", false), ("sloppy", true), ("steady", true)];
 
@@ -154,7 +157,7 @@ pub fn profiles(world: &Weak<World>, process: u64, alive: &Arc<AtomicBool>, vers
             adapter: hosted.then(|| Arc::new(target) as Arc<dyn Adapter>),
         }
     };
-    PROFILES.iter().map(profile).collect()
+    PROFILES.iter().filter(|(_, hosted)| *hosted).map(profile).collect()
 }
 
 /// The digest of a profile's configuration.
@@ -186,8 +189,9 @@ impl Target {
             "call-lost-before" => unknown("lost on the way"),
             "call-late" => {
                 let left = deadline.saturating_duration_since(Steady::now(&world.time)).as_millis() as i64;
-                // Before the target has promised to be still, but seldom before it is asked.
-                let due = world.time.now() + left + 1 + (world.meanwhile_salt() % SETTLE_MS as u64) as i64;
+                // One that keeps its word is still when it has promised to be; from others the effect comes when it comes.
+                let most = if self.steady { SETTLE_MS } else { LATE_MS_MAX };
+                let due = world.time.now() + left + 1 + (world.meanwhile_salt() % most as u64) as i64;
                 world.outside(|outside| outside.coming.push((due, work)));
                 unknown("no answer in time")
             }

@@ -39,6 +39,9 @@ pub const SUBMITS: &[&str] = &[
 /// What a target may do with a question.
 pub const QUERIES: &[&str] = &["query-silent", "query-malformed", "query-panics", "query-forgets", "query-hangs"];
 
+/// What may keep a host from emptying its store.
+pub const SCRUBS: &[&str] = &["scrub-held", "scrub-failed"];
+
 /// Other faults, with actions of their own.
 pub const OTHERS: &[&str] = &[
     "crash",
@@ -50,11 +53,17 @@ pub const OTHERS: &[&str] = &[
     "request-repeated",
     "operator-wrong",
     "effect-after-query",
+    "evidence-flawed",
+    "attestation-flawed",
+    "revoked",
+    "rotated",
+    "expired",
+    "purged",
 ];
 
 /// Every kind of fault.
 pub fn kinds() -> impl Iterator<Item = &'static str> {
-    let lists = [STORE, SUBMITS, QUERIES, OTHERS];
+    let lists = [STORE, SUBMITS, QUERIES, SCRUBS, OTHERS];
     lists.into_iter().flatten().copied().chain(PAUSES.iter().map(|(_, kind)| *kind))
 }
 
@@ -71,6 +80,8 @@ pub struct Plan {
     pub submit: Option<&'static str>,
     /// What a target does with the next question.
     pub query: Option<&'static str>,
+    /// What keeps the host from emptying its store.
+    pub scrub: Option<&'static str>,
     /// What happens while an adapter is at work.
     pub meanwhile: u64,
 }
@@ -88,9 +99,10 @@ impl Plan {
         Self {
             store: some(random, 12, STORE).map(|fault| (fault, random.below(3) as u32)),
             race: random.chance(10).then(|| random.draw()),
-            pause: some(random, 8, &PAUSES.iter().map(|(point, _)| *point).collect::<Vec<_>>()),
+            pause: some(random, 14, &PAUSES.iter().map(|(point, _)| *point).collect::<Vec<_>>()),
             submit: some(random, 80, SUBMITS),
             query: some(random, 65, QUERIES),
+            scrub: some(random, 50, SCRUBS),
             meanwhile,
         }
     }

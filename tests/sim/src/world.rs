@@ -54,7 +54,7 @@ pub struct World {
     oracle: Mutex<Oracle>,
     cast: Mutex<Cast>,
     plans: Mutex<Vec<Plan>>,
-    contexts: Mutex<Vec<Context>>,
+    contexts: Mutex<Vec<Arc<Context>>>,
     stats: Mutex<Stats>,
     trace: Option<Mutex<Vec<String>>>,
     recorded: Option<Mutex<Vec<Recorded>>>,
@@ -73,6 +73,16 @@ pub struct Setup {
     pub trace: bool,
     /// Whether to keep every call.
     pub record: bool,
+}
+
+/// What is asked of a host: the params as they are sent, and as they read.
+pub struct Asked<'a> {
+    /// The operation.
+    pub operation: &'a str,
+    /// The params' text.
+    pub text: &'a str,
+    /// The same, parsed.
+    pub params: Value,
 }
 
 /// What a caller gets.
@@ -270,7 +280,8 @@ impl World {
     /// Calls an operation through the host in `slot`.
     pub fn call(&self, slot: usize, who: &Principal, operation: &str, params: &Value) -> Answer {
         let Some(node) = self.node(slot) else { return Answer::Lost };
-        let Ok(reply) = self.invoke(&node, who, operation, &params.to_string()) else { return Answer::Lost };
+        let asked = Asked { operation, text: &params.to_string(), params: params.clone() };
+        let Ok((reply, body)) = self.invoke(&node, who, asked) else { return Answer::Lost };
         for effect in reply.calls {
             if self.spend(|plan| plan.pause.take_if(|point| *point == "after-commit-before-call")).is_some() {
                 self.kill(node.process);
@@ -282,30 +293,70 @@ impl World {
                 dispatcher.perform(CallEffect { key: effect.key, body: effect.body });
             }
         }
-        let body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
         match reply.status {
             Status::Refused => Answer::Refused(body["data"].clone()),
-            _ => {
+            status => {
                 let value = &body["value"];
                 let wrapped = value.get("operationReplay").is_some();
-                Answer::Ok(if wrapped { value["value"].clone() } else { value.clone() })
+                let value = if wrapped { &value["value"] } else { value };
+                if status == Status::Accepted {
+                    self.counted(operation, value);
+                }
+                Answer::Ok(value.clone())
             }
         }
     }
 
+    /// Counts what changes under the feet of others.
+    fn counted(&self, operation: &str, value: &Value) {
+        let some = |name: &str| value[name].as_array().is_some_and(|items| !items.is_empty());
+        match operation {
+            "relationships.revoke" => self.count("revoked"),
+            "tasks.rotateIncarnation" => self.count("rotated"),
+            "maintenance.expireDue" if some("expired") => self.count("expired"),
+            "maintenance.purgeContent" if some("messages") => self.count("purged"),
+            _ => {}
+        }
+    }
+
+    /// A host does what commits asked to be done at least once: empties its store of what was purged. How much it did.
+    pub fn scrub(&self, slot: usize) -> usize {
+        let work = |node: &Node| node.host.perform_stored().unwrap_or(0);
+        self.by_itself(slot, "maintenance.recordScrub", work).unwrap_or(0)
+    }
+
+    /// A host records what it refused.
+    pub fn record_denials(&self, slot: usize) {
+        self.by_itself(slot, "audit.recordDenials", |node| node.host.record_denials());
+    }
+
+    /// A host does something that nobody asked for, by way of an operation.
+    fn by_itself<T>(&self, slot: usize, operation: &str, work: impl FnOnce(&Node) -> T) -> Option<T> {
+        let node = self.node(slot)?;
+        let context =
+            Context { process: node.process, who: cast::host(), operation: operation.into(), params: Value::Null };
+        let before = node.store.commits();
+        lock(&self.contexts).push(Arc::new(context));
+        let done = work(&node);
+        lock(&self.contexts).pop();
+        let committed = node.store.commits() - before;
+        self.note(|| format!("  host {} by itself: {operation}, {committed} commits", node.process));
+        if committed > 0 {
+            self.stats(|stats| *stats.accepted.entry(operation.into()).or_default() += 1);
+        }
+        Some(done)
+    }
+
     /// Runs an operation, and shows the oracle everything about it.
-    pub fn invoke(&self, node: &Node, who: &Principal, operation: &str, params: &str) -> Result<Reply, HostError> {
-        let context = Context {
-            process: node.process,
-            who: who.clone(),
-            operation: operation.into(),
-            params: serde_json::from_str(params).unwrap_or_default(),
-        };
+    pub fn invoke(&self, node: &Node, who: &Principal, asked: Asked<'_>) -> Result<(Reply, Value), HostError> {
+        let Asked { operation, text, params } = asked;
+        let context = Context { process: node.process, who: who.clone(), operation: operation.into(), params };
+        let context = Arc::new(context);
         self.oracle(|oracle| oracle.attempted(&context, self.time.now()));
-        lock(&self.contexts).push(context.clone());
+        lock(&self.contexts).push(Arc::clone(&context));
         let before = node.store.commits();
         let at = self.time.now() + node.skew.load(Relaxed);
-        let invocation = Invocation { principal: Some(who), operation, params, finished: &[] };
+        let invocation = Invocation { principal: Some(who), operation, params: text, finished: &[] };
         let result = node.host.run(invocation, &threadmesh_runtime::host::Cancel::default());
         lock(&self.contexts).pop();
         self.stats(|stats| stats.operation(who, operation, &result));
@@ -318,18 +369,18 @@ impl World {
             let detail = "this process is dead".into();
             return Err(HostError::Store(threadmesh_runtime::store::StoreError::Io { detail }));
         }
-        if let Ok(reply) = &result {
-            let committed = node.store.commits() - before;
-            self.oracle(|oracle| oracle.answered(&context, reply, committed));
-        }
-        result
+        let reply = result?;
+        let committed = node.store.commits() - before;
+        let body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
+        self.oracle(|oracle| oracle.answered(&context, &reply, &body, committed));
+        Ok((reply, body))
     }
 
     /// The store has taken `applied` from a process.
     pub fn committed(&self, process: u64, applied: &[Changes]) {
         let context = lock(&self.contexts).last().filter(|context| context.process == process).cloned();
         let truth = lock(&self.outside);
-        self.oracle(|oracle| applied.iter().for_each(|changes| oracle.committed(context.as_ref(), changes, &truth)));
+        self.oracle(|oracle| applied.iter().for_each(|changes| oracle.committed(context.as_deref(), changes, &truth)));
     }
 
     /// Takes something from the plan of the action that runs.
@@ -394,6 +445,13 @@ impl World {
         self.spend(|plan| plan.query.take())
     }
 
+    /// What keeps a host from emptying its store, if anything does.
+    pub fn next_scrub(&self) -> Option<&'static str> {
+        let kind = self.spend(|plan| plan.scrub.take())?;
+        self.count(kind);
+        Some(kind)
+    }
+
     /// A number of the action that runs.
     pub fn meanwhile_salt(&self) -> u64 {
         lock(&self.plans).last().map_or(0, |plan| plan.meanwhile)
@@ -414,7 +472,7 @@ impl World {
     /// An action in the middle of another one.
     fn inside(&self, salt: u64) {
         let mut random = Random::new(salt);
-        let row = actions::draw(&mut random);
+        let row = actions::draw(&mut random, None);
         let calm = random.chance(60);
         self.act(row, random.draw(), calm);
     }

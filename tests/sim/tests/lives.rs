@@ -2,8 +2,9 @@
 //!
 //! `THREADMESH_SIM_LIVES` sets how many.
 
-use std::{collections::BTreeSet, sync::Arc, time::Instant};
+use std::{collections::BTreeSet, ops::RangeInclusive, sync::Arc, time::Instant};
 use threadmesh_native::{NativeCore, twin::Twin};
+use threadmesh_protocol::coordinator::operations;
 use threadmesh_runtime::{Core, WasmCore};
 use threadmesh_sim::{
     coverage::Coverage,
@@ -13,9 +14,9 @@ use threadmesh_sim::{
 };
 
 /// How many lives, where nothing else is asked for.
-const LIVES: u64 = 400;
+const LIVES: u64 = 1000;
 /// How many times as many there may be until everything was seen that can be.
-const MORE: u64 = 4;
+const MORE: u64 = 3;
 /// Every how manieth life is decided by the component and the native rules together.
 const TWIN_EVERY: u64 = 25;
 /// How often each kind of fault must have happened.
@@ -25,23 +26,43 @@ fn native() -> Arc<dyn Core> {
     Arc::new(NativeCore)
 }
 
+/// Lives these lives, some of them by both implementations of the rules, on all processors.
+fn live(seeds: RangeInclusive<u64>) -> Coverage {
+    let native = native();
+    let twin: Arc<dyn Core> =
+        Arc::new(Twin::new(Arc::clone(&native), Arc::new(WasmCore::new().expect("the component"))));
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    let stripe = |first: u64| {
+        let mut coverage = Coverage::default();
+        for seed in seeds.clone().skip(first as usize).step_by(threads as usize) {
+            let core = if seed % TWIN_EVERY == 0 { &twin } else { &native };
+            let outcome = Life::draw(seed).live(core, Keep::default());
+            coverage.add(&outcome.stats, &outcome.seen);
+            let violations = &outcome.violations;
+            assert!(violations.is_empty(), "threadmesh-sim --seed {seed} --minimise: {violations:?}");
+            assert!(!outcome.stats.failures.contains_key("core-trap"), "seed {seed}: the core gave no answer");
+        }
+        coverage
+    };
+    let mut all = Coverage::default();
+    std::thread::scope(|scope| {
+        let stripe = &stripe;
+        let workers: Vec<_> = (0..threads).map(|first| scope.spawn(move || stripe(first))).collect();
+        workers.into_iter().for_each(|worker| all.merge(worker.join().expect("every life is lived to its end")));
+    });
+    all
+}
+
 #[test]
 fn lives_keep_every_promise() {
     let lives = std::env::var("THREADMESH_SIM_LIVES").ok().and_then(|text| text.parse().ok()).unwrap_or(LIVES);
-    let (native, begun) = (native(), Instant::now());
-    let twin: Arc<dyn Core> =
-        Arc::new(Twin::new(Arc::clone(&native), Arc::new(WasmCore::new().expect("the component"))));
-    let mut coverage = Coverage::default();
-    for seed in 1..=lives * MORE {
-        if seed > lives && lacking(&coverage).is_empty() {
+    let begun = Instant::now();
+    let mut coverage = live(1..=lives);
+    for round in 1..MORE {
+        if lacking(&coverage).is_empty() {
             break;
         }
-        let core = if seed % TWIN_EVERY == 0 { &twin } else { &native };
-        let outcome = Life::draw(seed).live(core, Keep::default());
-        coverage.add(&outcome.stats, &outcome.seen);
-        let violations = &outcome.violations;
-        assert!(violations.is_empty(), "threadmesh-sim --seed {seed} --minimise: {violations:?}");
-        assert!(!outcome.stats.failures.contains_key("core-trap"), "seed {seed}: the core gave no answer");
+        coverage.merge(live(round * lives + 1..=(round + 1) * lives));
     }
     let (operations, crashes) = coverage.medians();
     println!(
@@ -58,14 +79,17 @@ fn lives_keep_every_promise() {
     assert!(surprising.is_empty(), "out of reach, and seen: {surprising:?}");
 }
 
-/// What can be seen and was not: edges, illegal steps that somebody asks for, and kinds of faults.
+/// What can be seen and was not: operations that are accepted, edges, illegal steps that somebody asks for, and kinds of
+/// faults.
 fn lacking(coverage: &Coverage) -> Vec<String> {
     let machines = Machines::read();
     let count = |kind: &str| coverage.total.faults.get(kind).copied().unwrap_or(0);
     let rare = plan::kinds().filter(|kind| count(kind) < FAULTS_MIN).map(|kind| format!("fault {kind}"));
     let edges = coverage.edges(&machines).0.into_iter().map(|edge| format!("edge {edge}"));
     let pairs = coverage.pairs(&machines).0.into_iter().map(|pair| format!("illegal {pair}"));
-    edges.chain(pairs).chain(rare).collect()
+    let all = operations().iter().map(|operation| operation.name);
+    let never = all.filter(|name| !coverage.total.accepted.contains_key(*name)).map(|name| format!("operation {name}"));
+    edges.chain(pairs).chain(rare).chain(never).collect()
 }
 
 fn surprising(coverage: &Coverage) -> Vec<String> {

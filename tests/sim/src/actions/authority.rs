@@ -27,10 +27,13 @@ pub fn grant(world: &World, random: &mut Random) {
     let version = if random.chance(12) { latest.max(1) } else { latest + 1 };
     let kind = random.pick(&["supervisor", "supervisor", "peer"]);
     let expires = random.chance(25).then(|| world.time.now() + 60_000);
-    let params = world.cast(|cast| {
+    let mut params = world.cast(|cast| {
         cast.grants.insert(route, version.max(latest));
         cast::grant(cast, route, kind, version, expires)
     });
+    if random.chance(18) {
+        params["decision"]["requiresConsent"] = true.into();
+    }
     let who = if random.chance(90) { cast::policy() } else { cast::user("alice") };
     request(world, slot, &who, "relationships.grant", params);
 }
@@ -38,7 +41,7 @@ pub fn grant(world: &World, random: &mut Random) {
 /// A grant is withdrawn.
 pub fn revoke(world: &World, random: &mut Random) {
     let Some(slot) = host(world, random) else { return };
-    let route = random.pick(&[&0, &0, &0, &1]).to_owned();
+    let route = random.pick(&[&0, &0, &0, &1, &2]).to_owned();
     let version = world.cast(|cast| cast.grants.get(&route).copied().unwrap_or(1));
     let who =
         random.one(&[cast::policy(), cast::policy(), cast::user("bob"), cast::user("alice"), cast::user("mallory")]);
@@ -120,13 +123,17 @@ pub fn attach(world: &World, random: &mut Random) {
     request(world, slot, &task, "tasks.attach", revised(&task, &row, json!({ "adapterRef": reference })));
 }
 
-/// `task` is bound to another session of its profile.
-pub fn rebind(world: &World, slot: usize, task: &Principal) {
+/// `task` is bound to another session of its profile, or of this one.
+pub fn bind(world: &World, slot: usize, task: &Principal, profile: Option<&str>) {
     let fits = |row: &Value| row["incarnationId"].as_str() == task.incarnation.as_deref();
     let row = world.oracle(|oracle| oracle.rows("task").find(|(_, row)| fits(row)).map(|(_, row)| row.clone()));
     let Some(row) = row else { return };
-    let (kind, session) = (&row["adapterRef"]["kind"], format!("session-{}", row["revision"]));
-    let reference = json!({"kind": kind, "session": session});
+    let kind = &row["adapterRef"]["kind"];
+    if profile.is_some_and(|profile| *kind == profile) {
+        return;
+    }
+    let kind = profile.map_or_else(|| kind.clone(), Into::into);
+    let reference = json!({"kind": kind, "session": format!("session-{}", row["revision"])});
     request(world, slot, task, "tasks.attach", revised(task, &row, json!({ "adapterRef": reference })));
 }
 

@@ -19,7 +19,7 @@ pub fn prepare(world: &World, random: &mut Random) {
     let who = receiver(world, random, &life);
     if life["attempt"]["state"] == "prepared" && random.chance(60) {
         // What was prepared for another session is prepared again.
-        super::rebind(world, slot, &cast::receiver(&life));
+        super::bind(world, slot, &cast::receiver(&life), None);
     }
     request(world, slot, &who, "adapter.prepareSubmission", named_params(&life));
 }

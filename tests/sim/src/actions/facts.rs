@@ -36,7 +36,7 @@ pub fn outcome(world: &World, random: &mut Random) {
 
 /// A host records what it refused.
 pub fn denials(world: &World, random: &mut Random) {
-    if let Some(node) = host(world, random).and_then(|slot| world.node(slot)) {
-        node.host.record_denials();
+    if let Some(slot) = host(world, random) {
+        world.record_denials(slot);
     }
 }

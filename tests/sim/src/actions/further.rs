@@ -1,6 +1,6 @@
 //! One message goes the way that it is meant to go, by one step.
 
-use super::{calls, chaos, host, life, named_params, request, with};
+use super::{calls, chaos, context, host, life, named_params, request, with};
 use crate::{cast, random::Random, world::World};
 use serde_json::{Value, json};
 use threadmesh_runtime::wit::Principal;
@@ -16,6 +16,9 @@ pub fn further(world: &World, random: &mut Random) {
     let (Some(slot), Some((_, life))) = (host(world, random), life(world, random, moves)) else { return };
     if life["attempt"]["state"] == "outcome-unknown" {
         return find_out(world, random);
+    }
+    if context::in_flight(&life) {
+        return if random.chance(75) { context::shown(world, random) } else { context::recover(world, random) };
     }
     let (operation, who, params) = step(random, &life);
     let answer = request(world, slot, &who, operation, params);
@@ -40,6 +43,10 @@ fn step(random: &mut Random, life: &Value) -> (&'static str, Principal, Value) {
     let who = cast::receiver(life);
     let params = named_params(life);
     if life["decision"] == "accepted" {
+        if life["intent"] == "suggest" && life["delivery"] != "context-admitted" && random.chance(18) {
+            let read = with(params, json!({"session": "mcp-1", "toolCallId": "call-1"}));
+            return ("adapter.admitContext", who, read);
+        }
         return match life["attempt"]["state"].as_str() {
             Some("prepared") if life["attempt"]["dispositionRevision"] == life["revision"] => {
                 let begin = json!({"submissionId": life["attempt"]["id"], "expectedRevision": life["revision"]});

@@ -29,8 +29,13 @@ pub fn look(world: &World, random: &mut Random) {
     let who = if random.chance(50) { receiver(world, random, &known) } else { anybody(world, random) };
     let task = cast::reference(&who);
     let message = json!({"messageId": known["messageId"], "senderIncarnationId": known["sender"]["incarnationId"]});
-    let (operation, params) = match random.below(8) {
+    let page = json!({"task": task, "limit": 1 + random.below(20)});
+    let (operation, params) = match random.below(13) {
         6 | 7 => ("inspector.snapshot", message),
+        8 => ("tasks.get", json!({ "task": task })),
+        9 => ("tasks.listRelated", page),
+        10 => ("relationships.list", page),
+        11 | 12 => ("relationships.listProposals", page),
         0 | 1 => ("mailbox.listPending", json!({"receiver": task, "limit": 1 + random.below(20)})),
         2 => ("messages.getDisposition", message),
         3 => ("audit.list", message),
@@ -58,20 +63,39 @@ pub fn probe(world: &World, random: &mut Random) {
     let gone = json!("msg_9999999");
     let none = json!("sub_ffffffffffffffffffffffffffffffff");
     let token = json!({"claimToken": format!("sha256:{:064}", 7)});
-    let (operation, pair, keys) = match random.below(9) {
+    let asked = |operation: &'static str, more: Value| {
+        let more = with(revised.clone(), more);
+        (operation, (with(named(message), more.clone()), with(named(&gone), more)), true)
+    };
+    let (operation, pair, keys) = match random.below(17) {
+        9 => ("inspector.snapshot", (named(message), named(&gone)), false),
+        10 => asked("adapter.prepareContextAdmission", json!({})),
+        11 => asked("adapter.recoverContextAdmission", json!({"resolution": "confirmed-not-admitted"})),
+        12 => asked("adapter.admitContext", json!({"session": "mcp-1", "toolCallId": "call-1"})),
+        13 => asked("messages.recordOutcome", json!({"outcome": "failed", "evidenceRefs": ["log:1"]})),
+        14 => asked("messages.failDelivery", json!({"failureReason": "no harness"})),
+        15 => {
+            let own = |end: &Value| end["owner"] == "user:mallory";
+            let others = |row: &Value| !own(&row["source"]) && row.get("target").is_none_or(|target| !own(target));
+            let known = world.oracle(|oracle| {
+                let mut rows = oracle.rows("proposal").filter(|(_, row)| others(row));
+                rows.next().map(|(_, row)| row["proposalId"].clone())
+            });
+            let of = |id: Value| json!({ "proposalId": id });
+            let there = known.unwrap_or_else(|| "proposal_none-00001".into());
+            ("relationships.withdrawProposal", (of(there), of("proposal_none-00002".into())), true)
+        }
+        16 => {
+            let of = |id: &str| json!({"grantId": id, "expectedGrantVersion": 1, "consent": true});
+            ("relationships.consent", (of(&cast::grant_id(0, 1)), of("grant_none-0001")), true)
+        }
         0 => ("messages.getDisposition", (named(message), named(&gone)), false),
         1 => ("audit.list", (named(message), named(&gone)), false),
         2 => ("adapter.getSubmission", (json!({"submissionId": submission}), json!({ "submissionId": none })), false),
-        3 => ("mailbox.claim", (with(named(message), revised.clone()), with(named(&gone), revised)), true),
-        4 => {
-            let more = with(revised, with(token, json!({"decision": "accepted"})));
-            ("mailbox.ack", (with(named(message), more.clone()), with(named(&gone), more)), true)
-        }
-        5 => {
-            let more = with(revised, json!({"decision": "rejected"}));
-            ("messages.respond", (with(named(message), more.clone()), with(named(&gone), more)), true)
-        }
-        6 => ("adapter.prepareSubmission", (with(named(message), revised.clone()), with(named(&gone), revised)), true),
+        3 => asked("mailbox.claim", json!({})),
+        4 => asked("mailbox.ack", with(token, json!({"decision": "accepted"}))),
+        5 => asked("messages.respond", json!({"decision": "rejected"})),
+        6 => asked("adapter.prepareSubmission", json!({})),
         7 => {
             let begin = |id: &Value| with(json!({ "submissionId": id }), revised.clone());
             ("adapter.beginSubmission", (begin(&submission), begin(&none)), true)

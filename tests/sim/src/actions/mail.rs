@@ -20,7 +20,7 @@ pub fn send(world: &World, random: &mut Random) {
         who = world.cast(|cast| cast.task(random.pick(&["lurker", "annex"]), None));
     }
     for _ in 0..count {
-        let (mut envelope, number) = (envelope.clone(), world.cast(|cast| (cast.messages += 1, cast.messages).1));
+        let (mut envelope, number) = (envelope.clone(), world.cast(cast::Cast::next_message));
         envelope["messageId"] = cast::message_id(number).into();
         envelope["content"] = cast::secret(number).into();
         envelope["createdAt"] = time::format(world.time.now()).into();
@@ -34,7 +34,7 @@ pub fn send(world: &World, random: &mut Random) {
 
 /// Who sends, and the envelope without what is new in each.
 fn written(world: &World, random: &mut Random, crowd: bool) -> (Principal, Value) {
-    let route = if crowd { 0 } else { random.pick(&[&0, &0, &0, &0, &1, &2, &2]).to_owned() };
+    let route = if crowd { 0 } else { random.pick(&[&0, &0, &0, &0, &1, &2, &3, &3]).to_owned() };
     let (source, target) = ROUTES.get(route).copied().unwrap_or(("survey", "annex"));
     let intents = ["notify", "suggest", "suggest", "steer", "steer", "interrupt"];
     let quiet = route < ROUTES.len() && world.oracle(|oracle| peers(oracle, route)) && random.chance(90);
@@ -97,7 +97,7 @@ pub fn send_batch(world: &World, random: &mut Random) {
     let (who, envelope) = written(world, random, false);
     let mut envelopes = Vec::new();
     for _ in 0..2 + random.below(2) {
-        let (mut envelope, number) = (envelope.clone(), world.cast(|cast| (cast.messages += 1, cast.messages).1));
+        let (mut envelope, number) = (envelope.clone(), world.cast(cast::Cast::next_message));
         envelope["messageId"] = cast::message_id(number).into();
         envelope["content"] = cast::secret(number).into();
         envelope["createdAt"] = time::format(world.time.now()).into();

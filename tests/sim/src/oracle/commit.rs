@@ -26,7 +26,8 @@ impl Oracle {
 
     fn written(&mut self, context: Option<&Context>, write: &Write, time: i64, truth: &Outside) {
         let Some(name) = super::COLLECTIONS.iter().find(|name| **name == write.collection) else {
-            return self.counted(write);
+            self.emptied_row(context, write);
+            return self.counted(context, write);
         };
         let old = self.rows.get_mut(name).and_then(|rows| rows.remove(&write.id));
         let revision = old.as_ref().map_or(0, |row| row.revision);
@@ -39,6 +40,8 @@ impl Oracle {
         match *name {
             "life" => self.life(context, &write.id, before.as_ref(), &body, time, truth),
             "task" => self.task(&write.id, before.as_ref(), &body),
+            "proposal" => self.proposal(context, &write.id, before.as_ref(), &body, time),
+            "summary" => self.summary(context, &write.id, before.as_ref(), &body, time),
             "grant" => {
                 self.grant(&write.id, before.as_ref(), &body);
                 self.granted(context, &write.id, before.as_ref(), &body);
@@ -50,13 +53,22 @@ impl Oracle {
         }
     }
 
-    fn counted(&mut self, write: &Write) {
+    fn counted(&mut self, context: Option<&Context>, write: &Write) {
         let key = (write.collection.clone(), write.id.clone());
         let revision = self.others.get(&key).copied().unwrap_or(0);
         self.demand(revision == write.expected, || format!("{key:?} is written at {} over {revision}", write.expected));
-        let once = !matches!(write.collection.as_str(), "message" | "replay") || revision == 0;
+        let purges = context.is_some_and(|context| context.operation == "maintenance.purgeContent");
+        let once = match write.collection.as_str() {
+            "message" => revision == 0 || purges,
+            "replay" => revision == 0,
+            _ => true,
+        };
         self.demand(once, || format!("{key:?} is written again"));
-        self.others.insert(key, revision + 1);
+        if write.body.is_some() {
+            self.others.insert(key, revision + 1);
+        } else {
+            self.others.remove(&key);
+        }
     }
 
     fn task(&mut self, id: &str, old: Option<&Value>, new: &Value) {
@@ -118,6 +130,8 @@ impl Oracle {
                 self.revisions(id, old, new);
                 self.states(context, id, old, new, time);
                 self.sticky(id, old, new);
+                self.outcome(context, id, old, new);
+                self.admission(context, id, old, new, time);
             }
         }
         self.attempts(context, id, old, new, time);
@@ -145,9 +159,10 @@ impl Oracle {
 
     /// While a call is unknown, nothing else is said about its message.
     fn sticky(&mut self, id: &str, old: &Value, new: &Value) {
-        if unresolved(old) && unresolved(new) {
+        let held = |life: &Value| unresolved(life) || life.get("admission").is_some();
+        if held(old) && held(new) {
             let same = ["delivery", "decision", "outcome"].iter().all(|name| old[*name] == new[*name]);
-            self.demand(same, || format!("{id} is relabelled while its call is unknown: {old} to {new}"));
+            self.demand(same, || format!("{id} is relabelled while it is with a model or a harness: {old} to {new}"));
         }
     }
 
@@ -187,6 +202,8 @@ impl Oracle {
         self.authorised(id, new, time, "begins a call");
         self.bound(id, new);
         self.demand(text(new, "decision") == "accepted", || format!("{id} begins a call and is not accepted"));
+        let shown = new.get("admission").is_some();
+        self.demand(!shown, || format!("{id} begins a call while it is shown to a model"));
         let open =
             |attempt: &Value| text(attempt, "state") != "confirmed-not-submitted" || attempt["contested"] == true;
         let beside = new["past"].as_array().into_iter().flatten().any(open);

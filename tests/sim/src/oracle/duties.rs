@@ -1,26 +1,56 @@
 //! Who may make which change, and from what he must have known.
 
-use super::{Context, Oracle, attempts, party, text, urgent};
+use super::{Context, Oracle, asked::belongs, attempts, party, text, urgent};
 use serde_json::Value;
 use threadmesh_runtime::wit::PrincipalKind;
 
 /// Operations that name the revision at which they know a message.
 const REVISED: &[&str] = &[
+    "adapter.confirmContextAdmission",
+    "adapter.prepareContextAdmission",
     "adapter.reconcileSubmission",
+    "adapter.recoverContextAdmission",
     "mailbox.ack",
     "mailbox.claim",
     "messages.failDelivery",
     "messages.recordDelivery",
+    "messages.recordInterruptionResult",
     "messages.recordOutcome",
     "messages.respond",
 ];
 
 impl Oracle {
+    /// What is passed on was accepted by whoever passes it on, and is what was sent to him, no stronger and no longer.
+    fn passed_on(&mut self, context: &Context, id: &str, new: &Value) {
+        let named = &context.params["original"];
+        let original = self.rows("life").map(|(_, life)| life).find(|life| {
+            life["messageId"] == named["messageId"]
+                && life["sender"]["incarnationId"] == named["senderIncarnationId"]
+                && party(&life["receiver"]) == party(&new["sender"])
+        });
+        let rank = |intent: &Value| ["notify", "suggest", "steer", "interrupt"].iter().position(|word| intent == word);
+        let fits = original.is_some_and(|original| {
+            text(original, "decision") == "accepted"
+                && rank(&new["intent"]) <= rank(&original["intent"])
+                && new["expires"].as_i64() <= original["expires"].as_i64()
+                && party(&original["sender"]) != party(&new["receiver"])
+        });
+        let content = text(&context.params["envelope"], "content");
+        let number = text(named, "messageId").trim_start_matches("msg_").parse().unwrap_or(0);
+        let carried = |of: u32| self.carried.get(&of).is_some_and(|ids| ids.contains(text(named, "messageId")));
+        let known = content.get(2..7).and_then(|digits| digits.parse().ok()).unwrap_or(u32::MAX);
+        let same = content == crate::cast::secret(number) || carried(known);
+        self.demand(fits && same, || format!("{id} passes on what it should not: {}", context.params));
+    }
+
     /// A new message: from who says so, to somebody who takes it.
     pub(super) fn sent(&mut self, context: Option<&Context>, id: &str, new: &Value, time: i64) {
-        let Some(Context { who, .. }) = context else { return };
-        let own = serde_json::json!({"taskId": who.id, "incarnationId": who.incarnation, "owner": who.owner});
-        let author = who.kind != PrincipalKind::Task || party(&own) == party(&new["sender"]);
+        let Some(context) = context else { return };
+        let who = &context.who;
+        if context.operation == "messages.forward" {
+            self.passed_on(context, id, new);
+        }
+        let author = who.kind != PrincipalKind::Task || party(&crate::cast::owned(who)) == party(&new["sender"]);
         self.demand(author, || format!("{id} is sent by {}", crate::cast::name(who)));
         let why = self.gate(new, time).err();
         self.demand(why.is_none(), || format!("{id} is sent although {why:?}"));
@@ -41,9 +71,13 @@ impl Oracle {
                 format!("{} knows revision {}, not {}", name(), params["expectedRevision"], old["revision"])
             });
         }
-        if operation.starts_with("tasks.") {
+        if operation.starts_with("tasks.") || operation == "maintenance.purgeContent" {
             return;
         }
+        let outsider = matches!(who.kind, PrincipalKind::Task | PrincipalKind::User)
+            && ["adapter.", "mailbox.", "messages."].iter().any(|of| operation.starts_with(of))
+            && !belongs(who, &old["receiver"]);
+        self.demand(!outsider, || format!("{} has no part in it", name()));
         let worker = who.worker.as_deref().unwrap_or("");
         let claim = &old["claim"];
         let runs = claim["state"] == "claimed" && claim["until"].as_i64() > Some(time);
@@ -122,10 +156,15 @@ impl Oracle {
 
     /// A grant is made or withdrawn.
     pub(super) fn granted(&mut self, context: Option<&Context>, id: &str, old: Option<&Value>, new: &Value) {
-        let Some(Context { who, .. }) = context else { return };
+        let Some(context) = context else { return };
+        let who = &context.who;
         let scope = format!("user:{}", who.id);
         let name = crate::cast::name(who);
         let may = match who.kind {
+            _ if context.operation == "relationships.consent" => {
+                let same = |old: &Value| old.get("consent").is_some() && old["document"] == new["document"];
+                belongs(who, &new["target"]) && old.is_some_and(same)
+            }
             PrincipalKind::Policy => true,
             PrincipalKind::User if new.get("revoked").is_some() => {
                 [&new["issuer"], &new["target"]["owner"]].iter().any(|owner| **owner == scope.as_str())

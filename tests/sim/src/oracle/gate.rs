@@ -10,7 +10,7 @@ impl Oracle {
     }
 
     /// Takes the way of a machine from one state to another.
-    fn walked(&mut self, id: &str, machine: &str, from: &str, to: &str, passes: impl Fn(&str) -> bool) {
+    pub(super) fn walked(&mut self, id: &str, machine: &str, from: &str, to: &str, passes: impl Fn(&str) -> bool) {
         let machines = std::sync::Arc::clone(&self.machines);
         match machines.named(machine).way(from, to, |edge| passes(&edge.event)) {
             Some(way) => way.iter().for_each(|edge| self.took(machine, &edge.from, &edge.event)),
@@ -112,10 +112,7 @@ impl Oracle {
         let binding = text(&life["binding"], "grant");
         if !binding.is_empty() {
             let grant = self.row("grant", binding).ok_or("its grant is not there")?;
-            let holds = grant.get("revoked").is_none()
-                && grant["superseded"] == false
-                && when(&grant["expires"]).is_none_or(|end| time < end);
-            if !holds {
+            if !super::asked::holds(grant, time) {
                 return Err("its grant is not current");
             }
             let lists = |name: &str, word: &Value| grant[name].as_array().is_some_and(|words| words.contains(word));

@@ -54,6 +54,14 @@ impl Oracle {
                     "externally-verified" => ask("outcome", "verify"),
                     _ => ask("outcome", "fail"),
                 },
+                "messages.recordInterruptionResult" if named(life) => {
+                    ask("outcome", "observe");
+                    ask("outcome", "fail");
+                }
+                "adapter.admitContext" | "adapter.confirmContextAdmission" if named(life) => ask("delivery", "admit"),
+                "adapter.recoverContextAdmission" if named(life) && params.get("evidence").is_some() => {
+                    ask("delivery", "admit");
+                }
                 "messages.failDelivery" if named(life) => ask("delivery", "fail"),
                 "adapter.prepareSubmission" if named(life) => ask("submission", "replace"),
                 "adapter.beginSubmission" if of(life) => ask("submission", "begin"),
@@ -78,9 +86,41 @@ impl Oracle {
                 _ => {}
             }
         }
+        self.asked_of_proposals(context, now, &mut asked);
+        if context.operation == "messages.forward" {
+            self.carries(params);
+        }
         for key in asked {
             *self.seen.pairs.entry(key).or_default() += 1;
         }
+    }
+}
+
+impl Oracle {
+    fn asked_of_proposals(&self, context: &Context, now: i64, asked: &mut Vec<(String, String, String)>) {
+        let params = &context.params;
+        let (event, named) = match context.operation.as_str() {
+            "relationships.rejectProposal" => ("reject", &params["proposalId"]),
+            "relationships.withdrawProposal" => ("withdraw", &params["proposalId"]),
+            "relationships.grant" => ("approve", &params["decision"]["proposalId"]),
+            _ => return,
+        };
+        for (_, row) in self.rows("proposal").filter(|(_, row)| row["proposalId"] == *named) {
+            let over = row["expires"].as_i64() <= Some(now);
+            let state = match text(row, "state") {
+                "pending" if over => "expired",
+                state => state,
+            };
+            asked.push(("proposal".into(), state.into(), event.into()));
+        }
+    }
+
+    /// A content is in the message that passes it on as well.
+    fn carries(&mut self, params: &Value) {
+        let envelope = &params["envelope"];
+        let number = text(envelope, "content").get(2..7).and_then(|digits| digits.parse().ok());
+        let id = text(envelope, "messageId").to_owned();
+        number.map(|number: u32| self.carried.entry(number).or_default().insert(id));
     }
 }
 
