@@ -1,7 +1,12 @@
 //! What a number of lives came to.
 
 use crate::{machines::Machines, oracle::Seen};
-use std::collections::{BTreeMap, BTreeSet};
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
 use threadmesh_runtime::{
     HostError, Reply, codes,
     wit::{Principal, PrincipalKind, Status},
@@ -177,4 +182,59 @@ pub fn out_of_reach(machine: &str, state: &str, event: &str) -> Option<&'static 
         }
         _ => None,
     }
+}
+
+/// Groups of rules that are about texts and documents alone. Lives break some of them in passing; that each is broken
+/// somewhere is the business of the vectors.
+pub const OF_DOCUMENTS: &[&str] = &["attestation", "canonical-json", "documents", "frames", "shapes"];
+
+/// Why no life breaks a rule that is not about documents alone, if that is so.
+pub fn unbroken(rule: &str) -> Option<&'static str> {
+    let (group, number) = rule.split_once('-')?;
+    match (group, number.parse().ok()?) {
+        ("LC", 1..=10) => Some("it guards what is about to be stored, against faults of the other rules"),
+        ("LC", 15 | 21) => Some("what has no edge is refused for a better reason before"),
+        ("LC", 19 | 20) => Some("no operation takes the names of machines, states and events, or a reason beside them"),
+        ("BU", 1 | 2 | 4 | 7) => Some("it takes hundreds or thousands of messages"),
+        ("BU", 3) => Some("a receiver has enough of interruptions before the sender may send no more"),
+        ("BU", 6) => Some("it takes a chain of more than thirty messages"),
+        ("SU", 4) => Some("it takes more than sixteen attempts of one message"),
+        ("PP", 7) => Some("it takes more than sixty open proposals"),
+        ("RT", 3) => Some("a host says it right"),
+        _ => None,
+    }
+}
+
+/// Rules of `spec/rules` that lives can break, with whether they did: those never broken, and those that were although
+/// [`unbroken`] says that none is.
+pub fn rules(broken: &BTreeMap<String, u64>) -> (Vec<String>, Vec<String>) {
+    let (mut missing, mut surprising) = (Vec::new(), Vec::new());
+    for rule in of_operations() {
+        match (broken.contains_key(&rule), unbroken(&rule)) {
+            (false, None) => missing.push(rule),
+            (true, Some(why)) => surprising.push(format!("{rule}, although {why}")),
+            _ => {}
+        }
+    }
+    (missing, surprising)
+}
+
+/// The ids of all rules but those of documents.
+fn of_operations() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/rules");
+    let files = fs::read_dir(folder).expect("the folder of the rules");
+    let files = files.map(|file| file.expect("a file").path());
+    let listed = |path: &PathBuf| {
+        let name = path.file_stem().unwrap_or_default();
+        path.extension().is_some_and(|end| end == "json") && OF_DOCUMENTS.iter().all(|group| name != *group)
+    };
+    let mut ids = Vec::new();
+    for path in files.filter(listed) {
+        let table: Value = serde_json::from_slice(&fs::read(&path).expect("a file")).expect("JSON");
+        let rules = table["rules"].as_array().into_iter().flatten();
+        ids.extend(rules.map(|rule| rule["id"].as_str().expect("an id").to_owned()));
+    }
+    assert!(ids.len() > 100, "the rules of operations are read");
+    ids.sort();
+    ids
 }

@@ -17,7 +17,7 @@ use threadmesh_native::NativeCore;
 use threadmesh_protocol::{Rule, generated::rules::ALL, rules};
 use threadmesh_runtime::{Core, WasmCore};
 use threadmesh_sim::{
-    coverage::Coverage,
+    coverage::{Coverage, rules as broken},
     life::{Keep, Life},
     machines::Machines,
     minimise,
@@ -147,6 +147,7 @@ fn report(coverage: &Coverage, seconds: f64) {
     println!("edges taken: {}", edges.collect::<Vec<_>>().join("; "));
     let machines = Machines::read();
     println!("edges not taken: {:?}", coverage.edges(&machines).0);
+    println!("rules not broken: {:?}", broken(&total.rules));
     println!("illegal steps not asked for: {:?}", coverage.pairs(&machines).0);
 }
 

@@ -7,7 +7,7 @@ use threadmesh_native::{NativeCore, twin::Twin};
 use threadmesh_protocol::coordinator::operations;
 use threadmesh_runtime::{Core, WasmCore};
 use threadmesh_sim::{
-    coverage::Coverage,
+    coverage::{Coverage, rules},
     life::{Keep, Life},
     machines::Machines,
     plan,
@@ -79,8 +79,8 @@ fn lives_keep_every_promise() {
     assert!(surprising.is_empty(), "out of reach, and seen: {surprising:?}");
 }
 
-/// What can be seen and was not: operations that are accepted, edges, illegal steps that somebody asks for, and kinds of
-/// faults.
+/// What can be seen and was not: operations that are accepted, edges, illegal steps that somebody asks for, rules that are
+/// broken, and kinds of faults.
 fn lacking(coverage: &Coverage) -> Vec<String> {
     let machines = Machines::read();
     let count = |kind: &str| coverage.total.faults.get(kind).copied().unwrap_or(0);
@@ -89,12 +89,14 @@ fn lacking(coverage: &Coverage) -> Vec<String> {
     let pairs = coverage.pairs(&machines).0.into_iter().map(|pair| format!("illegal {pair}"));
     let all = operations().iter().map(|operation| operation.name);
     let never = all.filter(|name| !coverage.total.accepted.contains_key(*name)).map(|name| format!("operation {name}"));
-    edges.chain(pairs).chain(rare).chain(never).collect()
+    let unbroken = rules(&coverage.total.rules).0.into_iter().map(|rule| format!("rule {rule}"));
+    edges.chain(pairs).chain(rare).chain(never).chain(unbroken).collect()
 }
 
 fn surprising(coverage: &Coverage) -> Vec<String> {
     let machines = Machines::read();
-    coverage.edges(&machines).1.into_iter().chain(coverage.pairs(&machines).1).collect()
+    let rules = rules(&coverage.total.rules).1;
+    coverage.edges(&machines).1.into_iter().chain(coverage.pairs(&machines).1).chain(rules).collect()
 }
 
 #[test]

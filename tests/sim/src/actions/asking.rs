@@ -28,15 +28,15 @@ pub fn propose(world: &World, random: &mut Random) {
         request(world, slot, &who, "relationships.propose", json!({ "proposal": proposal }));
         return;
     }
-    for _ in 0..if random.chance(2) { CROWD } else { 1 } {
-        let (who, proposal) = written(world, random);
+    let source = random.pick(&["survey", "survey", "bridge", "annex", "lurker"]);
+    for _ in 0..if random.chance(6) { CROWD } else { 1 } {
+        let (who, proposal) = written(world, random, source);
         world.cast(|cast| cast.proposals.push((who.clone(), proposal.clone())));
         request(world, slot, &who, "relationships.propose", json!({ "proposal": proposal }));
     }
 }
 
-fn written(world: &World, random: &mut Random) -> (Principal, Value) {
-    let source = random.pick(&["survey", "survey", "bridge", "annex", "lurker"]);
+fn written(world: &World, random: &mut Random, source: &str) -> (Principal, Value) {
     let target = random.pick(&["bridge", "bridge", "survey", "annex", "lurker", "nobody"]);
     let target = if target == source && random.chance(90) { "nobody" } else { target };
     let (number, from, to) = world.cast(|cast| {

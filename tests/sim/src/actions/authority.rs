@@ -26,11 +26,25 @@ pub fn grant(world: &World, random: &mut Random) {
     let latest = world.cast(|cast| cast.grants.get(&route).copied().unwrap_or(0));
     let version = if random.chance(12) { latest.max(1) } else { latest + 1 };
     let kind = random.pick(&["supervisor", "supervisor", "peer"]);
-    let expires = random.chance(25).then(|| world.time.now() + 60_000);
+    let lives = *random.pick(&[&60_000, &60_000, &60_000, &60_000, &60_000, &60_000, &40_000_000_000]);
+    let expires = random.chance(25).then(|| world.time.now() + lives);
     let mut params = world.cast(|cast| {
         cast.grants.insert(route, version.max(latest));
         cast::grant(cast, route, kind, version, expires)
     });
+    match random.below(16) {
+        0 => {
+            params["grant"]["allowedIntents"] = json!(["notify"]);
+            params["grant"]["allowedDeliveryModes"] = json!(["store-only", "side-channel"]);
+        }
+        1 => params["grant"]["allowedDeliveryModes"] = json!(["store-only"]),
+        2 => {
+            // An older version under another id.
+            params["grant"]["grantId"] = format!("grant_again{route}-{version:04}").into();
+            params["grant"]["grantVersion"] = 1.into();
+        }
+        _ => {}
+    }
     if random.chance(18) {
         params["decision"]["requiresConsent"] = true.into();
     }
@@ -81,10 +95,13 @@ pub fn rotate(world: &World, random: &mut Random) {
     let (previous, row) = task(world, random);
     let number = world.cast(|cast| cast.incarnations.get(previous.id.as_str()).copied().unwrap_or(1));
     let next = cast::task(&previous.id, number + 1, None);
-    let params = json!({
+    let mut params = json!({
         "previous": cast::reference(&previous), "expectedRevision": row["revision"],
         "next": cast::input(&next, random.pick(&["steady", "sloppy", "mute", "own"])),
     });
+    if random.chance(4) {
+        params["next"]["taskId"] = "another".into();
+    }
     let owner = cast::user(cast::owner(&previous.id));
     request(world, slot, &owner, "tasks.rotateIncarnation", params);
     follow(world, slot);
@@ -158,7 +175,13 @@ pub fn declare(world: &World, random: &mut Random) {
     });
     let (name, _) = PROFILES[random.below(PROFILES.len())];
     let who = if random.chance(85) { cast::operator() } else { cast::user("alice") };
-    request(world, slot, &who, "adapters.declare", cast::declaration(name, version));
+    let mut declaration = cast::declaration(name, version);
+    match random.below(6) {
+        0 => declaration["deadlineMs"] = 7.into(),
+        1 => declaration["contextAdmission"] = json!({"evidence": "acp-session"}),
+        _ => {}
+    }
+    request(world, slot, &who, "adapters.declare", declaration);
 }
 
 /// A task is registered that is there already, or of somebody else.

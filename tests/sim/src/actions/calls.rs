@@ -154,6 +154,11 @@ pub fn late_receipt(world: &World, random: &mut Random) {
     let params = json!({"submissionId": attempt["id"], "expectedRevision": life["revision"], "receipt": receipt});
     let who = if random.chance(40) { cast::operator() } else { receiver(world, random, &life) };
     request(world, slot, &who, "adapter.recordReceipt", params);
+    if random.chance(40) {
+        // A contradiction about a message that has ended can be settled in one way only.
+        let params = reconciliation(&life, attempt, "confirmed-submitted");
+        request(world, slot, &cast::operator(), "adapter.reconcileSubmission", params);
+    }
 }
 
 /// Somebody says what became of a call. The operator looks first, and is seldom wrong.
@@ -178,7 +183,14 @@ pub fn reconcile(world: &World, random: &mut Random) {
         world.count("operator-wrong");
         world.oracle(|oracle| oracle.mislead(&id));
     }
-    let params = reconciliation(&life, &attempt, resolution);
+    let mut params = reconciliation(&life, &attempt, resolution);
+    match random.below(24) {
+        0 => params["reconciliation"]["evidenceRefs"] = json!([]),
+        1 if resolution != "confirmed-submitted" => {
+            params["reconciliation"]["receipt"] = json!(outside::receipt("another"));
+        }
+        _ => {}
+    }
     request(world, slot, &who, "adapter.reconcileSubmission", params);
 }
 

@@ -1,7 +1,7 @@
 //! An accepted suggestion is put before a model: its rendering is taken, shown and confirmed; or read by a client that
 //! pulls; or somebody else says what became of it.
 
-use super::{authority::bind, host, life, receiver, request, unsure, with};
+use super::{authority::bind, host, keyed, life, receiver, request, unsure, with};
 use crate::{cast, random::Random, world::World};
 use serde_json::{Value, json};
 
@@ -29,7 +29,14 @@ pub fn take(world: &World, random: &mut Random) {
         bind(world, slot, &cast::receiver(&life), Some("own"));
     }
     let who = receiver(world, random, &life);
-    request(world, slot, &who, "adapter.prepareContextAdmission", unsure(random, &life));
+    let params = keyed(world, unsure(random, &life));
+    world.call(slot, &who, "adapter.prepareContextAdmission", &params);
+    if random.chance(30) {
+        // The answer was lost, perhaps for longer than it is of use.
+        world.time.pass(if random.chance(40) { LEASE_OVER_MS } else { 50 });
+        world.tick();
+        world.call(slot, &who, "adapter.prepareContextAdmission", &params);
+    }
 }
 
 /// Evidence of the kind that the admission was prepared for, as its harness would give it.

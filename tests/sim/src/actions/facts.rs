@@ -12,7 +12,7 @@ pub fn told(world: &World, random: &mut Random) {
     let words =
         ["receiver-notified", "receiver-notified", "checkpoint-offered", "checkpoint-offered", "durably-received"];
     let word = random.pick(&words);
-    let hosts = word == "durably-received" || random.chance(30);
+    let hosts = random.chance(if word == "durably-received" { 80 } else { 30 });
     let who = if hosts { cast::host() } else { receiver(world, random, &life) };
     let params = with(unsure(random, &life), json!({ "delivery": word }));
     request(world, slot, &who, "messages.recordDelivery", params);

@@ -15,6 +15,7 @@ pub fn send(world: &World, random: &mut Random) {
     let Some(slot) = host(world, random) else { return };
     // Now and then so many at once that a revocation does not fit into one commit.
     let count = if random.chance(1) { 56 } else { 1 };
+    let pace = *random.pick(&[&1_000, &3_000, &3_000]);
     let (mut who, envelope) = written(world, random, count > 1);
     if random.chance(3) {
         who = world.cast(|cast| cast.task(random.pick(&["lurker", "annex"]), None));
@@ -27,7 +28,7 @@ pub fn send(world: &World, random: &mut Random) {
         world.cast(|cast| cast.sent.push((who.clone(), envelope.clone())));
         request(world, slot, &who, "messages.send", json!({ "envelope": envelope }));
         if count > 1 {
-            world.time.pass(3_000);
+            world.time.pass(pace);
         }
     }
 }
@@ -50,13 +51,16 @@ fn written(world: &World, random: &mut Random, crowd: bool) -> (Principal, Value
         false => (from.clone(), "agent", None),
     };
     let lives: i64 = if crowd { 800_000 } else { *random.pick(&[&20_000, &120_000, &300_000, &800_000, &800_000]) };
+    let lives = if random.chance(2) { 1_000_000 } else { lives };
+    let unknown = random.chance(2);
+    let quiet = intent == "suggest" && random.chance(8);
     let mut envelope = json!({
         "specVersion": "0.0-draft", "messageType": "suggestion", "intent": intent, "claimStatus": "sender-asserted",
         "sender": {
             "taskId": from.id, "incarnationId": from.incarnation, "actorType": actor, "harness": "codex",
         },
-        "target": cast::reference(&to), "relationshipId": cast::relationship(route),
-        "reason": "simulated", "delivery": {"requestedMode": cast::mode(intent), "requiresDisposition": true},
+        "target": cast::reference(&to), "relationshipId": cast::relationship(if unknown { 9 } else { route }),
+        "reason": "simulated", "delivery": {"requestedMode": if quiet { "store-only" } else { cast::mode(intent) }, "requiresDisposition": true},
         "expiresAt": time::format(world.time.now() + lives),
     });
     if let Some(id) = actor_id {
@@ -68,6 +72,7 @@ fn written(world: &World, random: &mut Random, crowd: bool) -> (Principal, Value
         envelope["freshness"] = match random.below(8) {
             0 => json!({"expectedRunId": "run-0"}),
             1 | 2 => json!({ "expectedRunId": run }),
+            3 => json!({"expectedRunId": run, "expectedObjectiveVersion": objective, "expectedCheckpoint": "point-1"}),
             _ => json!({"expectedRunId": run, "expectedObjectiveVersion": objective}),
         };
     }
@@ -75,6 +80,9 @@ fn written(world: &World, random: &mut Random, crowd: bool) -> (Principal, Value
         && let Some((_, parent)) = life(world, random, |_| true)
     {
         envelope["causality"] = json!({"parentMessageId": parent["messageId"]});
+        if random.chance(20) {
+            envelope["causality"]["hopCount"] = 1.into();
+        }
     }
     (who, envelope)
 }

@@ -157,10 +157,10 @@ impl Oracle {
         self.demand(grows, || format!("{id}: revision {} after {}", revision(new), revision(old)));
     }
 
-    /// While a call is unknown, nothing else is said about its message.
+    /// While nobody knows what became of a call or of an admission, nothing else is said about the message.
     fn sticky(&mut self, id: &str, old: &Value, new: &Value) {
-        let held = |life: &Value| unresolved(life) || life.get("admission").is_some();
-        if held(old) && held(new) {
+        let holds = |life: &Value| (unresolved(life), life.get("admission").is_some());
+        if holds(old) == holds(new) && holds(old) != (false, false) {
             let same = ["delivery", "decision", "outcome"].iter().all(|name| old[*name] == new[*name]);
             self.demand(same, || format!("{id} is relabelled while it is with a model or a harness: {old} to {new}"));
         }
