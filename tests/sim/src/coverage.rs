@@ -188,6 +188,10 @@ pub fn out_of_reach(machine: &str, state: &str, event: &str) -> Option<&'static 
 /// somewhere is the business of the vectors.
 pub const OF_DOCUMENTS: &[&str] = &["attestation", "canonical-json", "documents", "frames", "shapes"];
 
+/// Rules that so few lives break that a fixed number of them need not show it: LC-16 takes a receipt that contradicts
+/// after its message ended, and an operator who rules that it was submitted.
+const SELDOM: &[&str] = &["LC-16"];
+
 /// Why no life breaks a rule that is not about documents alone, if that is so.
 pub fn unbroken(rule: &str) -> Option<&'static str> {
     let (group, number) = rule.split_once('-')?;
@@ -198,6 +202,7 @@ pub fn unbroken(rule: &str) -> Option<&'static str> {
         ("BU", 1 | 2 | 4 | 7) => Some("it takes hundreds or thousands of messages"),
         ("BU", 3) => Some("a receiver has enough of interruptions before the sender may send no more"),
         ("BU", 6) => Some("it takes a chain of more than thirty messages"),
+        ("PO", 2) => Some("whoever has no grant learns only that it was denied, and no rule"),
         ("SU", 4) => Some("it takes more than sixteen attempts of one message"),
         ("PP", 7) => Some("it takes more than sixty open proposals"),
         ("RT", 3) => Some("a host says it right"),
@@ -211,7 +216,7 @@ pub fn rules(broken: &BTreeMap<String, u64>) -> (Vec<String>, Vec<String>) {
     let (mut missing, mut surprising) = (Vec::new(), Vec::new());
     for rule in of_operations() {
         match (broken.contains_key(&rule), unbroken(&rule)) {
-            (false, None) => missing.push(rule),
+            (false, None) if !SELDOM.contains(&rule.as_str()) => missing.push(rule),
             (true, Some(why)) => surprising.push(format!("{rule}, although {why}")),
             _ => {}
         }

@@ -8,7 +8,16 @@
 //! An [`oracle`] looks at every commit, every answer and every effect. It knows the tables of `spec/transitions.json` and
 //! what it saw, and shares no code with the rules.
 //!
-//! A new operation joins the simulation as a row of [`actions::TABLE`].
+//! A new operation joins the simulation as a row of [`actions::TABLE`], and what its records must never be as a file beside
+//! the others in `oracle/`. Events, runs and approvals will join in these two places, and with a purpose of their own in
+//! [`actions::Theme`].
+//!
+//! Many lives take an optimised program, which this builds beside what `cargo test` builds, without wasmtime once more:
+//!
+//! ```text
+//! cargo build --config tests/sim/optimised.toml --bin threadmesh-sim
+//! target/debug/threadmesh-sim --seeds 1..50000
+//! ```
 
 pub mod actions;
 pub mod cast;

@@ -136,7 +136,10 @@ pub fn attach(world: &World, random: &mut Random) {
     let Some(slot) = host(world, random) else { return };
     let (task, row) = task(world, random);
     let kind = random.pick(&["steady", "steady", "sloppy", "mute", "own", "unknown"]);
-    let reference = json!({"kind": kind, "session": format!("session-{}", random.below(3))});
+    let mut reference = json!({"kind": kind, "session": format!("session-{}", random.below(3))});
+    if random.chance(5) {
+        reference["command"] = "rm".into();
+    }
     request(world, slot, &task, "tasks.attach", revised(&task, &row, json!({ "adapterRef": reference })));
 }
 

@@ -148,7 +148,11 @@ pub fn late_receipt(world: &World, random: &mut Random) {
     let absent = |attempt: &Value| attempt["state"] == "confirmed-not-submitted";
     let newer = random.chance(50);
     let fits = |life: &Value| attempts(life).any(absent) && (!newer || life["attempt"]["state"] == "prepared");
-    let (Some(slot), Some((_, life))) = (host(world, random), life(world, random, fits)) else { return };
+    let over = |life: &Value| fits(life) && matches!(life["delivery"].as_str(), Some("failed" | "expired"));
+    let ended = if random.chance(50) { life(world, random, over) } else { None };
+    let (Some(slot), Some((_, life))) = (host(world, random), ended.or_else(|| life(world, random, fits))) else {
+        return;
+    };
     let Some(attempt) = attempts(&life).find(|attempt| absent(attempt)) else { return };
     let receipt = outside::receipt(attempt["key"].as_str().unwrap_or_default());
     let params = json!({"submissionId": attempt["id"], "expectedRevision": life["revision"], "receipt": receipt});

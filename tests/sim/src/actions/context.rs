@@ -103,7 +103,7 @@ pub fn shown(world: &World, random: &mut Random) {
     let admission = &life["admission"];
     let wrong = format!("sha256:{:064x}", random.draw());
     let token = admission["token"].as_str().filter(|_| random.chance(94)).unwrap_or(&wrong);
-    let right = random.chance(65);
+    let right = random.chance(50);
     let evidence = if right { evidence(admission) } else { flawed(random, admission) };
     if !right {
         world.count("evidence-flawed");
@@ -140,7 +140,7 @@ pub fn recover(world: &World, random: &mut Random) {
     let admission = &life["admission"];
     let evidence = if random.chance(75) { evidence(admission) } else { flawed(random, admission) };
     let mut params = with(unsure(random, &life), json!({ "resolution": word }));
-    if (word == "confirmed-admitted") == random.chance(85) {
+    if (word == "confirmed-admitted") == random.chance(70) {
         params["evidence"] = evidence;
     }
     request(world, slot, &who, "adapter.recoverContextAdmission", params);

@@ -38,7 +38,7 @@ fn result(world: &World, random: &mut Random, life: &Value, stopped: bool) -> Va
     };
     let mut target = |name: &str| {
         let words = ["requested", "not-running", "not-cancellable", "cancelled", "failed", "denied"];
-        let kept = before(name).filter(|state| state != "requested" && random.chance(94));
+        let kept = before(name).filter(|state| state != "requested" && random.chance(80));
         let drawn = words[random.below(words.len())];
         let state = kept.unwrap_or_else(|| drawn.to_owned());
         let state = if state == "cancelled" && !stopped { "not-running".to_owned() } else { state };

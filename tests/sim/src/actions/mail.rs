@@ -15,7 +15,7 @@ pub fn send(world: &World, random: &mut Random) {
     let Some(slot) = host(world, random) else { return };
     // Now and then so many at once that a revocation does not fit into one commit.
     let count = if random.chance(1) { 56 } else { 1 };
-    let pace = *random.pick(&[&1_000, &3_000, &3_000]);
+    let pace = *random.pick(&[&1_000, &1_000, &3_000]);
     let (mut who, envelope) = written(world, random, count > 1);
     if random.chance(3) {
         who = world.cast(|cast| cast.task(random.pick(&["lurker", "annex"]), None));
@@ -81,7 +81,7 @@ fn written(world: &World, random: &mut Random, crowd: bool) -> (Principal, Value
     {
         envelope["causality"] = json!({"parentMessageId": parent["messageId"]});
         if random.chance(20) {
-            envelope["causality"]["hopCount"] = 1.into();
+            envelope["causality"]["hopCount"] = 5.into();
         }
     }
     (who, envelope)

@@ -24,7 +24,7 @@ pub fn publish(world: &World, random: &mut Random) {
     let known = published(world, route, &to, &from);
     let last = known.as_ref().map(|row| row["version"].as_i64().unwrap_or(0));
     let previous = if random.chance(92) { last } else { Some(77) };
-    let next = last.map_or(0, |last| last + i64::from(random.chance(85)));
+    let next = last.map_or(0, |last| last + i64::from(random.chance(70)));
     let visibility = match cast::visibility(route, version) {
         _ if random.chance(8) => "state-only",
         "none" => "state-only",
