@@ -68,22 +68,7 @@ impl Oracle {
                 "adapter.recordReceipt" | "adapter.reconcileSubmission" | "adapter.recordQuery" if of(life) => {
                     about_a_call(context, &mut ask);
                 }
-                "maintenance.expireDue" if life["expires"].as_i64() <= Some(now) => {
-                    ask("delivery", "expire");
-                    ask("decision", "expire");
-                }
-                "relationships.revoke" if urgent(life) && life["binding"]["grantId"] == params["grantId"] => {
-                    ask("decision", "revoke");
-                    ask("claim", "lapse");
-                }
-                "tasks.updateRuntime" if urgent(life) && receives(life, &params["task"]) => {
-                    ask("decision", "mark-stale")
-                }
-                "tasks.rotateIncarnation" if receives(life, &params["previous"]) => {
-                    ask("decision", "mark-stale");
-                    ask("claim", "lapse");
-                }
-                _ => {}
+                _ => beside(context, life, now, &mut ask),
             }
         }
         self.asked_of_proposals(context, now, &mut asked);
@@ -121,6 +106,27 @@ impl Oracle {
         let number = text(envelope, "content").get(2..7).and_then(|digits| digits.parse().ok());
         let id = text(envelope, "messageId").to_owned();
         number.map(|number: u32| self.carried.entry(number).or_default().insert(id));
+    }
+}
+
+/// What happens to messages when something else does.
+fn beside(context: &Context, life: &Value, now: i64, ask: &mut impl FnMut(&'static str, &'static str)) {
+    let params = &context.params;
+    match context.operation.as_str() {
+        "maintenance.expireDue" if life["expires"].as_i64() <= Some(now) => {
+            ask("delivery", "expire");
+            ask("decision", "expire");
+        }
+        "relationships.revoke" if urgent(life) && life["binding"]["grantId"] == params["grantId"] => {
+            ask("decision", "revoke");
+            ask("claim", "lapse");
+        }
+        "tasks.updateRuntime" if urgent(life) && receives(life, &params["task"]) => ask("decision", "mark-stale"),
+        "tasks.rotateIncarnation" if receives(life, &params["previous"]) => {
+            ask("decision", "mark-stale");
+            ask("claim", "lapse");
+        }
+        _ => {}
     }
 }
 
