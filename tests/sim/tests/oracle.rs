@@ -19,10 +19,11 @@ use threadmesh_sim::{
 /// The rules that are switched off in turn.
 const RULES: &[&str] = &[
     "OP-4", "OP-6", "MS-3", "MB-1", "MB-3", "MB-4", "AD-2", "SU-6", "SU-9", "SU-12", "PO-1", "PO-3", "PO-4", "PO-5",
-    "PO-6", "TK-4", "TK-6", "GA-6",
+    "PO-6", "PO-12", "TK-4", "TK-5", "TK-6", "GA-6", "SM-1", "SM-2", "PP-3", "PP-9", "IN-1", "OC-1", "OC-6", "AT-31",
+    "CX-1", "FW-2", "FW-3",
 ];
 /// In how many lives the fault must be seen.
-const LIVES: u64 = 500;
+const LIVES: u64 = 1500;
 
 fn rule(id: &str) -> Rule {
     *ALL.iter().find(|rule| rule.id() == id && rule.toggles()).expect("a rule with a switch")
