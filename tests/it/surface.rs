@@ -200,9 +200,9 @@ fn http_stands_whatever_is_asked() {
     });
     memory.look_last();
     let counted = end(child, output);
-    tally.judge("HTTP");
-    place.sound(&counted, "serve.log");
     memory.judge("serve --listen");
+    place.sound(&counted, "serve.log");
+    tally.judge("HTTP");
 }
 
 #[test]
@@ -254,9 +254,9 @@ fn lines_are_answered_whatever_is_asked() {
     });
     assert!(piped.wait().expect("it ends").success());
     let counted = end(child, output);
-    tally.judge("Lines");
-    place.sound(&counted, "serve.log");
-    place.sound(&place.errors("stdio.log"), "stdio.log");
     memories[0].judge("serve");
     memories[1].judge("serve --stdio");
+    place.sound(&counted, "serve.log");
+    place.sound(&place.errors("stdio.log"), "stdio.log");
+    tally.judge("Lines");
 }

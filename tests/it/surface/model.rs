@@ -74,8 +74,14 @@ impl Model {
     pub fn new(tag: &str) -> Self {
         let schemas = Schemas::load();
         let mut methods = schemas.methods();
-        for (method, more) in [("messages.send", 8), ("mailbox.claim", 5), ("mailbox.ack", 4), ("messages.respond", 3)]
-        {
+        // Also more grants than are revoked: without any, nothing else goes.
+        for (method, more) in [
+            ("messages.send", 8),
+            ("mailbox.claim", 5),
+            ("mailbox.ack", 4),
+            ("messages.respond", 3),
+            ("relationships.grant", 2),
+        ] {
             methods.extend(std::iter::repeat_n(method.to_owned(), more));
         }
         Model {
@@ -237,6 +243,7 @@ impl Model {
             }
             "proposalId" => self.proposals.back().map(|proposal| proposal["proposalId"].clone()),
             "source" => self.proposals.back().map(|proposal| proposal["source"].clone()),
+            "owner" | "sourceOwner" | "targetOwner" if !random.once_in(12) => Some("user:alice".into()),
             "reasonCode" if random.once_in(2) => Some("other".into()),
             "timeoutMs" => Some(random.below(40).into()),
             "mute" => Some(random.once_in(12).into()),
