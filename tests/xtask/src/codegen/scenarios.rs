@@ -24,9 +24,11 @@ mod reported;
 mod retention;
 mod sending;
 mod steps;
+mod stored;
 mod story;
 mod summaries;
 mod tasks;
+mod told;
 mod uniform;
 
 use super::Output;
@@ -37,8 +39,11 @@ use story::Story;
 const START: i64 = 1_777_881_600_000;
 
 pub(super) fn generate() -> Result<Vec<Output>> {
-    let mut all =
-        vec![vectors("frames", "frames", &frames::vectors())?, vectors("operations", "steps", &steps::vectors())?];
+    let mut all = vec![
+        vectors("frames", "frames", &frames::vectors())?,
+        vectors("operations", "steps", &steps::vectors())?,
+        vectors("operations", "stored", &stored::vectors())?,
+    ];
     for (group, name, stories) in FILES {
         all.push(file(group, name, &stories())?);
     }
@@ -69,6 +74,7 @@ const FILES: &[File] = &[
     ("operations", "sending", sending::stories),
     ("operations", "summaries", summaries::stories),
     ("operations", "tasks", tasks::stories),
+    ("operations", "told", told::stories),
     ("operations", "uniform", uniform::stories),
     ("policy", "budgets", budgets::stories),
     ("policy", "consent", policy::consent),

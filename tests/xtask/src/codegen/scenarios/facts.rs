@@ -31,9 +31,22 @@ pub(super) fn under(collection: &str, index: &str, prefix: &str, limit: u32) -> 
 
 /// The row in which the use of an idempotency key by writer is stored.
 pub(super) fn key_row(operation: &str, key: &str) -> String {
-    let scope = ["default/task/writer/inc_writer-0001/user:alice", operation, "", key].join("\0");
-    let digest: String = Sha256::digest(scope).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("default/{digest}")
+    key_row_of("default/task/writer/inc_writer-0001/user:alice", operation, key)
+}
+
+/// The same for a caller of this scope, without a worker.
+pub(super) fn key_row_of(scope: &str, operation: &str, key: &str) -> String {
+    format!("default/{}", hex(&[scope, operation, "", key].join("\0")))
+}
+
+/// The id of an event with these numbers in the streams of these boxes.
+pub(super) fn event_id(places: &[(&str, u32)]) -> String {
+    let text: String = places.iter().map(|(row, number)| format!("{row}#{number:016}")).collect();
+    format!("evt_{}", &hex(&text)[..32])
+}
+
+fn hex(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A row id as part of a key.

@@ -66,7 +66,7 @@ impl<const N: usize> Concat for [Vec<Vector>; N] {
 }
 
 /// The arguments of a step.
-fn args(caller: &str, operation: &str, params: &Value, answers: Vec<Value>) -> Value {
+pub(super) fn args(caller: &str, operation: &str, params: &Value, answers: Vec<Value>) -> Value {
     let mut principal = principals()[caller].clone();
     principal["tenant"] = "default".into();
     principal["authentication"] = format!("authn_{caller}").into();
@@ -76,7 +76,7 @@ fn args(caller: &str, operation: &str, params: &Value, answers: Vec<Value>) -> V
     })
 }
 
-fn send_params(envelope: &Value) -> Value {
+pub(super) fn send_params(envelope: &Value) -> Value {
     json!({"envelope": envelope, "idempotencyKey": "idem_step-0001"})
 }
 
@@ -95,7 +95,7 @@ fn send_queries() -> Vec<Value> {
 }
 
 /// The rows for them: counters of the receiver and of the sender, and what the sender spent.
-fn send_answers(receiver: &Value, spent: Option<Value>) -> Vec<Value> {
+pub(super) fn send_answers(receiver: &Value, spent: Option<Value>) -> Vec<Value> {
     let budget = spent.map(|spent| stored("default/task/writer/inc_writer-0001/user:alice", &spent));
     let rows = [
         vec![],
@@ -165,7 +165,7 @@ fn queries(answers: &[Value]) -> Vec<Value> {
 }
 
 /// The first round of an owner's look at message 1.
-fn first_look() -> Vec<Value> {
+pub(super) fn first_look() -> Vec<Value> {
     let message = under("life", "", &format!("default/{}/inc_writer-0001", message_id(1)), 8);
     vec![
         answer(message, vec![stored(&message_row(), &life())]),
@@ -175,7 +175,7 @@ fn first_look() -> Vec<Value> {
 }
 
 /// The second.
-fn second_look() -> Vec<Value> {
+pub(super) fn second_look() -> Vec<Value> {
     vec![
         answer(row("task", BUILDER_ROW), vec![stored(BUILDER_ROW, &task(builder_party()))]),
         answer(row("box", BUILDER_ROW), vec![stored(BUILDER_ROW, &counters(1, 0))]),

@@ -1,0 +1,240 @@
+//! Single steps of `decide` whose facts and whose writes are looked at: what only hosts see, word for word.
+
+use super::super::attestation::{digest, trusted};
+use super::START;
+use super::cast::{builder, envelope, message, profile, with, without, writer};
+use super::facts::{
+    BUILDER_ROW, GRANT_ROW, WRITER_ROW, answer, builder_party, counters, event_id, grant, key_row_of, life,
+    message_row, part, row, stored, stored_at, task, writer_party,
+};
+use super::steps::{Vector, args, first_look, second_look, send_answers, send_params};
+use serde_json::{Value, json};
+
+pub(super) fn vectors() -> Vec<Vector> {
+    [of_operators(), declared_again(), sent(), callers(), found(), news(), mail()].into_iter().flatten().collect()
+}
+
+/// The scope of the operator's keys.
+const OPERATOR: &str = "default/operator/ops//";
+/// The box of what operators do.
+const OFFICE: &str = "default/operator";
+
+/// The event that the operator is the author of, as it is stored.
+fn event(kind: &str, detail: &Value) -> Value {
+    let actor = json!({"authentication": "authn_ops", "id": "ops", "kind": "operator"});
+    let body = json!({
+        "actor": actor, "detail": detail, "eventId": event_id(&[(OFFICE, 4)]), "eventType": kind, "occurredAt": START,
+        "revision": 2, "streams": [{"name": OFFICE, "previous": format!("sha256:{:064}", 9), "sequence": 4}],
+        "subject": {},
+    });
+    let key = format!("{}/{:016}", part(OFFICE), 4);
+    json!([{"body": {"$json": body}, "entries": [{"index": "stream", "key": key}]}])
+}
+
+/// A row of revision 2.
+fn second(id: &str, body: &Value) -> Value {
+    with(stored(id, body), "/revision", 2)
+}
+
+/// What the store has of the profile that the scenarios declare.
+fn known_profile() -> Value {
+    let mut known = with(with(profile(), "/name", "loop"), "/hosted", true);
+    let members = known.as_object_mut().expect("an object");
+    members.remove("profile");
+    members.remove("executor");
+    known
+}
+
+/// An operator's declaration: the operation, its params, where it is stored and what stood there before.
+fn declarations() -> [(&'static str, Value, &'static str, &'static str, Value); 2] {
+    let key = |params: Value| with(params, "/idempotencyKey", "idem_step-0001");
+    [
+        ("adapters.declare", key(profile()), "profile", "default/loop", known_profile()),
+        ("anchors.declare", key(json!({"anchors": trusted()})), "anchors", "default", json!({"anchors": trusted()})),
+    ]
+}
+
+/// The use of the operator's key, as it is stored.
+fn used(operation: &str, params: &Value, resource: &str, revision: u32) -> Value {
+    let body = json!({"digest": digest(params), "resource": resource, "revision": revision});
+    let id = key_row_of(OPERATOR, operation, "idem_step-0001");
+    json!({"collection": "replay", "id": id, "expected": 0, "body": {"$json": body}})
+}
+
+/// What an operator does stands in a stream that no task reads.
+fn of_operators() -> Vec<Vector> {
+    let mut all = Vec::new();
+    for (operation, params, collection, id, known) in declarations() {
+        let queries = [
+            row("replay", &key_row_of(OPERATOR, operation, "idem_step-0001")),
+            row(collection, id),
+            row("box", OFFICE),
+        ];
+        let step = |name: &str, answers: Vec<Value>| {
+            Vector::new(&format!("{operation}: {name}"), &[], "decide", args("ops", operation, &params, answers))
+        };
+        let (other, kind, told) = match collection {
+            "profile" => (
+                with(with(known, "/canQuery", false), "/digest", format!("sha256:{:064}", 2)),
+                "profile-declared",
+                json!({"executor": "host", "profile": "loop", "profileDigest": params["digest"]}),
+            ),
+            _ => (
+                json!({"anchors": []}),
+                "anchors-declared",
+                json!({"anchorsDigest": digest(&trusted()), "count": trusted().as_array().map_or(0, Vec::len).to_string()}),
+            ),
+        };
+        let rows = [vec![], vec![second(id, &other)], vec![stored(OFFICE, &counters(0, 0))]];
+        let facts = queries.iter().cloned().zip(rows).map(|(query, rows)| answer(query, rows)).collect();
+        all.push(step("everything is asked for at once", vec![]).ok(json!({"kind": "needs", "queries": queries})));
+        all.push(step("in place of another one", facts).has(json!({"kind": "ready", "decision": {
+            "status": "accepted", "topics": [OFFICE], "audit": event(kind, &told),
+            "writes": [
+                {"collection": "box", "id": OFFICE, "expected": 1}, {"collection": collection, "id": id, "expected": 2},
+                used(operation, &params, id, 3),
+            ],
+        }})));
+    }
+    all
+}
+
+/// The same again, in other words: nothing changes but that the key is used.
+fn declared_again() -> Vec<Vector> {
+    let mut all = Vec::new();
+    for (operation, params, collection, id, known) in declarations() {
+        let facts = vec![
+            answer(row("replay", &key_row_of(OPERATOR, operation, "idem_step-0001")), vec![]),
+            answer(row(collection, id), vec![second(id, &known)]),
+            answer(row("box", OFFICE), vec![]),
+        ];
+        let spaced = params.to_string().replace(":{", ": {\n").replace(":[", ": [\n");
+        let args = with(args("ops", operation, &params, facts), "/request/params", spaced);
+        let name = format!("{operation}: the same in other words");
+        all.push(Vector::new(&name, &[], "decide", args).has(json!({"kind": "ready", "decision": {
+            "status": "accepted", "audit": [], "writes": [used(operation, &params, id, 2)],
+        }})));
+    }
+    all
+}
+
+/// The use of a key by a send is stored with the digest of the envelope: it means the same as that of the params, and is
+/// needed anyway.
+fn sent() -> Vec<Vector> {
+    let envelope = envelope(1, "suggest", 0);
+    let answers = send_answers(&counters(3, 0), None);
+    let made = json!({"digest": digest(&envelope), "resource": message_row(), "revision": 0});
+    let args = args("writer", "messages.send", &send_params(&envelope), answers);
+    vec![Vector::new("a send stores the use of its key", &[], "decide", args).has(json!({"decision": {"writes": [
+        {"collection": "budget"}, {"collection": "message"}, {"collection": "life"}, {"collection": "box"},
+        {"collection": "box"}, {"collection": "replay", "body": {"$json": made}},
+    ]}}))]
+}
+
+/// A task is known by its incarnation and its owner, or not at all.
+fn callers() -> Vec<Vector> {
+    let whole = args("writer", "tasks.get", &json!({"task": writer()}), vec![]);
+    let mut all = Vec::new();
+    for member in ["incarnation", "owner"] {
+        let args = without(whole.clone(), &format!("/request/principal/{member}"));
+        let refused = json!({"status": "refused", "problem": {"code": "authentication-required"}, "writes": []});
+        all.push(
+            Vector::new(&format!("a task without its {member}"), &["OP-1"], "decide", args)
+                .has(json!({"kind": "ready", "decision": refused})),
+        );
+    }
+    all
+}
+
+/// A row is looked for in every answer that would show it; where none would, it is asked for.
+fn found() -> Vec<Vector> {
+    let own = stored(WRITER_ROW, &task(writer_party()));
+    let other = stored("default/inc_writer-0001/writer/user:bob", &task(builder_party()));
+    let range = |start: &str, end: &str, limit: u32, reverse: bool| json!({"collection": "task", "index": "", "start": start, "end": end, "reverse": reverse, "limit": limit});
+    let all_of = |reverse: bool| range("default/", "default0", 8, reverse);
+    let step = |name: &str, facts: Vec<Value>| {
+        let args = args("alice", "tasks.get", &json!({"task": writer()}), facts);
+        Vector::new(&format!("a row that is looked for: {name}"), &[], "decide", args)
+    };
+    let shown = || json!({"kind": "ready", "decision": {"status": "accepted"}});
+    let hidden = || json!({"kind": "ready", "decision": {"status": "refused", "problem": {"code": "not-visible"}}});
+    let asked = || json!({"kind": "needs", "queries": [row("task", WRITER_ROW)]});
+    let of = |query: Value, rows: Vec<Value>| vec![answer(query, rows)];
+    vec![
+        step("in a range", of(all_of(false), vec![own.clone(), other.clone()])).has(shown()),
+        step("in a range backwards", of(all_of(true), vec![other.clone(), own.clone()])).has(shown()),
+        step("in a range in the wrong order", of(all_of(false), vec![other.clone(), own.clone()])).error("host-misuse"),
+        step("in a range backwards in the wrong order", of(all_of(true), vec![own, other.clone()]))
+            .error("host-misuse"),
+        step("not in a range that would show it", of(all_of(false), vec![other.clone()])).has(hidden()),
+        step("not in a range that begins with it", of(range(WRITER_ROW, "default0", 8, false), vec![])).has(hidden()),
+        step("not where a range is full", of(range("default/", "default0", 1, false), vec![other])).has(asked()),
+        step("not where a range ends before it", of(range("default/", WRITER_ROW, 8, false), vec![])).has(asked()),
+        step("not where a range begins after it", of(range("default/inc_writer-0002", "default0", 8, false), vec![]))
+            .has(asked()),
+    ]
+}
+
+/// Whoever knows the record as it is waits for the next revision, where there is patience.
+fn news() -> Vec<Vector> {
+    let look = |name: &str, known: u32, revision: u32, patience: u32| {
+        let params = with(with(message(1), "/afterRevision", known), "/timeoutMs", patience);
+        let mut answers = [first_look(), second_look()].concat();
+        answers[0]["rows"][0]["body"] = with(life(), "/revision", revision).to_string().into();
+        let name = format!("news of a message: {name}");
+        Vector::new(&name, &[], "decide", args("alice", "messages.getDisposition", &params, answers))
+    };
+    let waits = || {
+        let waiting = json!({"topics": [WRITER_ROW, BUILDER_ROW], "until": START + 1_000});
+        json!({"kind": "wait", "queries": [], "waiting": waiting})
+    };
+    let told = || json!({"kind": "ready", "decision": {"status": "accepted", "writes": []}});
+    vec![
+        look("none at the revision that is known", 2, 2, 1_000).ok(waits()),
+        look("none before the revision that is known", 3, 2, 1_000).ok(waits()),
+        look("some after the revision that is known", 1, 2, 1_000).has(told()),
+        look("none, and no patience", 2, 2, 0).has(told()),
+    ]
+}
+
+/// Who waits for mail is told at once where there is some, and goes on where a whole page has none that counts.
+fn mail() -> Vec<Vector> {
+    let list = |name: &str, limit: u32, life: Value, answered: bool| {
+        let params = json!({"receiver": builder(), "timeoutMs": 1_000, "limit": limit});
+        let open = json!({
+            "collection": "life", "index": "inbox", "start": format!("{BUILDER_ROW}/{:016}", 1),
+            "end": format!("{BUILDER_ROW}0"), "reverse": false, "limit": limit,
+        });
+        let key = format!("{BUILDER_ROW}/{:016}", 1);
+        let facts = vec![
+            answer(open, vec![stored_at(&message_row(), &key, &life)]),
+            answer(row("task", BUILDER_ROW), vec![stored(BUILDER_ROW, &task(builder_party()))]),
+            answer(row("task", WRITER_ROW), vec![stored(WRITER_ROW, &task(writer_party()))]),
+            answer(row("grant", GRANT_ROW), vec![stored(GRANT_ROW, &grant())]),
+            answer(
+                row("message", &message_row()),
+                vec![stored(
+                    &message_row(),
+                    &json!({"envelope": envelope(1, "suggest", 0), "ancestors": [], "purged": false}),
+                )],
+            ),
+        ];
+        let args = args("builder", "mailbox.listPending", &params, facts);
+        let vector = Vector::new(&format!("waiting for mail: {name}"), &[], "decide", args);
+        let items = if life["expires"] == START { 0 } else { 1 };
+        let told = json!({"value": {"items": vec![json!({}); items], "nextCursor": 1}});
+        match answered {
+            true => vector.has(json!({"kind": "ready", "decision": {"response": {"$json": told}}})),
+            false => vector.ok(json!({
+                "kind": "wait", "queries": [], "waiting": {"topics": [BUILDER_ROW], "until": START + 1_000},
+            })),
+        }
+    };
+    let over = with(life(), "/expires", START);
+    vec![
+        list("there is some", 50, life(), true),
+        list("there is some on a full page", 1, life(), true),
+        list("what there is does not count", 50, over.clone(), false),
+        list("what there is does not count, and there may be more", 1, over, true),
+    ]
+}
