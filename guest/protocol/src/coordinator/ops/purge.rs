@@ -291,7 +291,8 @@ pub(crate) fn record_scrub(cx: &mut Context<'_>) -> Flow<String> {
     Ok(row.record.view())
 }
 
-/// Calls the content of the messages purged.
+/// Calls the content of the messages purged, also of one that a late receipt made unknown since: what this purge took is
+/// gone, whatever became of the call. The receipt is content that came later, and a later purge takes it.
 fn finish(cx: &mut Context<'_>, purge: &mut Purge, pending: &Query) -> Flow<()> {
     let (lives, _) = relabel::page(cx, pending)?;
     let mut streams = Streams::default();

@@ -18,6 +18,7 @@ pub(super) fn stories() -> Vec<Story> {
         replay_after_purge(),
         left_alone(),
         late_receipts(),
+        late_while_pending(),
         pages(),
         swept_before(),
         unseen(),
@@ -196,6 +197,36 @@ fn late_receipts() -> Story {
     story.reconcile("ops", 1, none()).ok(json!({}));
     story.prepare(other, 1).ok(json!({"replay": false}));
     purge(&mut story, 2 * OVER).ok(json!({"messages": purged(&[other])}));
+    story
+}
+
+/// A receipt that comes between the two phases leaves a message unknown whose content is gone. That nothing is left of that
+/// is said all the same, and says nothing about the call: the receipt goes with a later purge, once somebody ruled on it.
+fn late_while_pending() -> Story {
+    let mut story = Story::adapted("a receipt that comes while a purge is pending", "peer");
+    let number = story.begun("suggest", 0);
+    let none = || json!({"resolution": "confirmed-not-submitted", "evidenceRefs": ["log:1"]});
+    story.reconcile("ops", 1, none()).at(SETTLED).ok(json!({}));
+    purge(&mut story, OVER).ok(json!({"state": "pending", "messages": purged(&[number])}));
+    let late = with(receipt("turn-1"), "/evidenceRefs", json!(["log:2"]));
+    story.receipt("builder", 2, late).ok(json!({"contradiction": true}));
+    scrub(&mut story, "done").ok(json!({"state": "purged", "messages": purged(&[number])}));
+    let unknown = json!({"submission": {"state": "manual-reconciliation"}});
+    story.call("ops", "adapter.getSubmission", json!({"submissionId": var("submission")})).ok(unknown);
+    story.seen(number, disposition(2, "expired", "accepted", "accepted"));
+    purge(&mut story, OVER + 1).ok(json!({"purgeId": null, "messages": []}));
+    story.reconcile("ops", 2, none()).ok(json!({"submission": {"state": "confirmed-not-submitted"}}));
+    purge(&mut story, OVER + 1).ok(json!({"state": "pending", "messages": purged(&[number])}));
+    scrub(&mut story, "done").ok(json!({"state": "purged"}));
+    let events = json!([
+        {"eventType": "content-purge-pending"},
+        {"eventType": "adapter-receipt-contradicts"},
+        {"eventType": "content-purged"},
+        {"eventType": "adapter-submission-reconciled"},
+        {"eventType": "content-purge-pending"},
+        {"eventType": "content-purged"},
+    ]);
+    story.call("writer", "audit.list", with(message(number), "/afterCursor", 6)).ok(events);
     story
 }
 
