@@ -6,8 +6,10 @@
 //! threadmesh-sim --seed 7 --trace           live one and tell everything
 //! threadmesh-sim --seed 7 --minimise        make a failing one shorter, and print it as a scenario
 //! threadmesh-sim --seeds 1..99 --without PO-3  with one rule switched off: what is seen of it?
-//! ```
 //! threadmesh-sim --model 1x2                look through every order of everything: 1 message, 2 workers and hosts
+//! threadmesh-sim --model 2x2                the same with 2 messages that share grant, tasks, boxes and hosts
+//! threadmesh-sim --model 2x1x1              smaller: 1 worker and host, and each message is tried once, not twice
+//! ```
 //!
 //! Exits with 1 where something was seen that must never be.
 
@@ -21,7 +23,7 @@ use threadmesh_sim::{
     life::{Keep, Life},
     machines::Machines,
     minimise,
-    model::World,
+    model::{COMMON, World, pair::Pair},
     scenario,
 };
 
@@ -34,19 +36,19 @@ struct Wanted {
     minimise: bool,
     component: bool,
     without: Option<Rule>,
-    model: Option<(usize, usize)>,
+    model: Option<World>,
 }
 
 fn main() -> ExitCode {
     let Some(wanted) = wanted(std::env::args().skip(1)) else {
         eprintln!(
-            "usage: threadmesh-sim (--seeds A..B | --seed N | --model MESSAGESxPAIRS) [--trace] [--minimise] [--component] [--without RULE]"
+            "usage: threadmesh-sim (--seeds A..B | --seed N | --model MESSAGESxPAIRS[xTRIES]) [--trace] [--minimise] [--component] [--without RULE]"
         );
         return ExitCode::from(2);
     };
     rules::disable(wanted.without);
-    if let Some((messages, pairs)) = wanted.model {
-        return look_through(messages, pairs);
+    if let Some(world) = wanted.model {
+        return if world.messages == 1 { look_through(world) } else { look_through_two(world) };
     }
     let core: Arc<dyn Core> = if wanted.component {
         match WasmCore::new() {
@@ -97,12 +99,7 @@ fn wanted(args: impl Iterator<Item = String>) -> Option<Wanted> {
             "--trace" => wanted.trace = true,
             "--minimise" => wanted.minimise = true,
             "--component" => wanted.component = true,
-            "--model" => {
-                let text = args.next()?;
-                let (messages, pairs) = text.split_once('x')?;
-                wanted.model =
-                    Some((messages.parse().ok()?, pairs.parse().ok().filter(|pairs| (1..=2).contains(pairs))?));
-            }
+            "--model" => wanted.model = Some(world(&args.next()?)?),
             "--without" => {
                 let id = args.next()?;
                 wanted.without = Some(*ALL.iter().find(|rule| rule.id() == id && rule.toggles())?);
@@ -114,19 +111,44 @@ fn wanted(args: impl Iterator<Item = String>) -> Option<Wanted> {
     some.then_some(wanted)
 }
 
-/// Looks through every situation of a small world.
-fn look_through(messages: usize, pairs: usize) -> ExitCode {
-    let world = World { messages, pairs, tries: 2, no_exit: false };
+/// The world of `MESSAGESxPAIRS[xTRIES]`, each 1 or 2.
+fn world(text: &str) -> Option<World> {
+    let few = |text: &str| text.parse().ok().filter(|count| (1..=2).contains(count));
+    let counts: Vec<usize> = text.split('x').map(few).collect::<Option<_>>()?;
+    let (&[messages, pairs], tries) = counts.split_at_checked(2)? else { return None };
+    let tries = match tries {
+        [] => 2,
+        [tries] => *tries,
+        _ => return None,
+    };
+    Some(World { messages, pairs, tries, common: COMMON, leaps: 2, planted: None })
+}
+
+/// Looks through every situation of two messages.
+fn look_through_two(world: World) -> ExitCode {
+    let begun = Instant::now();
+    let report = Pair::new(world).look();
+    println!("{} different states of both messages, as {} pairs of sets", report.situations, report.sets);
+    println!(
+        "the rules were asked about {} states of one message; {:.1} s",
+        report.asked,
+        begun.elapsed().as_secs_f64()
+    );
+    println!("seen: {:?}", report.seen);
+    report.wrong.iter().for_each(|wrong| println!("not so: {wrong}"));
+    ExitCode::from(u8::from(report.wrong.is_some()))
+}
+
+/// Looks through every situation of one message.
+fn look_through(world: World) -> ExitCode {
     let checker =
         world.checker().threads(1).spawn_bfs().join_and_report(&mut WriteReporter::new(&mut std::io::stdout()));
     println!("{} different states", checker.unique_state_count());
-    let wrong: Vec<_> = checker
-        .discoveries()
-        .into_iter()
-        .filter(|(name, _)| checker.model().property(name).expectation == Expectation::Always)
-        .collect();
-    wrong.iter().for_each(|(name, path)| println!("not so: {name}: {path:?}"));
-    ExitCode::from(u8::from(!wrong.is_empty()))
+    let always = |name: &'static str| checker.model().property(name).expectation == Expectation::Always;
+    let wrong: Vec<_> = checker.discoveries().into_iter().filter(|(name, _)| always(name)).collect();
+    let failed = !wrong.is_empty();
+    wrong.into_iter().for_each(|(name, path)| println!("not so: {name}: {:?}", path.into_actions()));
+    ExitCode::from(u8::from(failed))
 }
 
 fn report(coverage: &Coverage, seconds: f64) {

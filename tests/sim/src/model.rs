@@ -2,20 +2,25 @@
 //!
 //! Alice's `survey` has sent messages to Bob's `bridge`, which has two workers; two hosts share the store. Messages are
 //! claimed, decided, prepared, begun, called, answered, lost, asked about and resolved; meanwhile the grant is revoked, the
-//! receiver is rotated, its objective moves on, hosts end, and time passes up to and past every expiry. What the world is
-//! bounded by: so many claims and attempts of a message, and three moments.
+//! receiver is rotated, its objective moves on, hosts end, content is purged, and time passes up to and past every expiry.
+//! What the world is bounded by: so many claims and attempts of a message, three moments or two, and one purge at a time.
+//!
+//! How two messages that share all of this are looked through is told in [`pair`].
 
+pub mod pair;
 pub mod rows;
+mod set;
+mod watch;
 
 use crate::{
     cast,
     oracle::{attempts, text, unresolved},
     outside, time,
 };
-use rows::Rows;
+use rows::{Asked, Rows};
 use serde_json::{Value, json};
 use stateright::{Model, Property};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 use threadmesh_protocol::coordinator::{Principal, PrincipalKind};
 
 /// The moments: at the start, when leases have ended and calls have settled, and when everything is past its time.
@@ -28,10 +33,25 @@ pub struct World {
     pub messages: usize,
     /// How many workers the receiver has, and how many hosts there are; 1 or 2.
     pub pairs: usize,
-    /// How often a message is claimed, and how often it is attempted.
+    /// How often a message is claimed, and how often it is attempted; it is attempted at least once.
     pub tries: usize,
-    /// Whether quarantine has no exit: a fault that must be noticed.
-    pub no_exit: bool,
+    /// What can happen that is about no message in particular; besides, a host can end.
+    pub common: &'static [Action],
+    /// In how many leaps time passes: 2, or 1 in which leases end, calls settle and everything expires.
+    pub leaps: usize,
+    /// A fault that must be noticed.
+    pub planted: Option<Planted>,
+}
+
+/// A fault that the records are given on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planted {
+    /// Quarantine has no exit.
+    NoExit,
+    /// A purge leaves in the life why a delivery failed.
+    PurgeKeepsFailure,
+    /// A purge leaves the envelope as it was.
+    PurgeKeepsEnvelope,
 }
 
 /// A situation.
@@ -84,9 +104,20 @@ pub enum Action {
     MoveOn,
     /// A policy sweeps.
     Expire,
+    /// A policy removes the content of what is over.
+    Purge,
+    /// A host says that nothing is left of it.
+    Scrub,
     /// Time passes.
     Wait,
 }
+
+/// All that can happen that is about no message in particular, beside the end of a host.
+pub const COMMON: &[Action] =
+    &[Action::Revoke, Action::Rotate, Action::MoveOn, Action::Expire, Action::Purge, Action::Scrub, Action::Wait];
+
+/// Operations that show a message, or what is known of it, and change nothing.
+const READS: &[&str] = &["inspector.snapshot", "mailbox.listPending", "messages.getDisposition"];
 
 fn principal(of: &threadmesh_runtime::wit::Principal) -> Principal {
     use threadmesh_runtime::wit::PrincipalKind as Kind;
@@ -128,31 +159,34 @@ impl State {
         time::START + MOMENTS[self.moment]
     }
 
-    fn life(&self, message: usize) -> Value {
+    fn life(&self, message: usize) -> Arc<Value> {
         let id = cast::message_id(message as u32);
         self.rows.all("life").into_iter().find(|life| life["messageId"] == id).unwrap_or_default()
     }
 
-    /// Runs an operation; whether it was accepted. Calls wait in the host.
-    fn run(&mut self, world: World, on: usize, who: &Principal, operation: &str, params: Value) -> bool {
-        let before: Vec<Value> = self.rows.all("life");
+    /// Runs an operation, about one message or about all; whether anything came of it. Calls wait in the host.
+    fn run(
+        &mut self,
+        world: World,
+        own: Option<usize>,
+        on: usize,
+        who: &Principal,
+        (operation, params): (&str, Value),
+    ) -> bool {
+        let before = self.rows.all("life");
         // A key for each situation that it is used in: what is asked for again is asked for anew.
-        let tries: usize = before.iter().map(|life| attempts(life).count()).sum();
-        let params = merged(params, json!({"idempotencyKey": format!("idem_model-{tries:04}")}));
-        let now = self.now();
-        let passes = |old: &Value, new: &Value| {
-            let leaves = text(&old["attempt"], "state") == "manual-reconciliation" && old["attempt"] != new["attempt"];
-            !(world.no_exit && leaves)
-        };
-        let Some(calls) = self.rows.run_if(host(on), who, operation, &params, now, passes) else { return false };
-        self.waiting.extend(calls.into_iter().map(|call| (on, call)));
-        for (old, new) in before.iter().zip(self.rows.all("life")) {
-            let same = ["delivery", "decision", "outcome"].iter().all(|name| old[*name] == new[*name]);
-            if unresolved(old) && unresolved(&new) && !same {
-                self.fault = Some(format!("{operation} relabels {new} while its call is unknown"));
-            }
+        let tries = own.map_or(0, |message| attempts(&self.life(message)).count());
+        let key = json!({"idempotencyKey": format!("idem_model-{tries:04}")});
+        let params = if READS.contains(&operation) { params } else { merged(params, key) }.to_string();
+        let own = own.map(|message| cast::message_id(message as u32));
+        let asked = Asked { host: host(on), who, operation, params, now: self.now(), own };
+        let ran = self.rows.run(&asked, world.planted);
+        self.waiting.extend(ran.calls.iter().map(|call| (on, call.clone())));
+        if let Some(fault) = watch::fault(world, self, operation, &before, &ran) {
+            self.fault = Some(fault);
+            return true;
         }
-        true
+        ran.accepted
     }
 
     fn happens(&mut self, submission: &str) {
@@ -201,9 +235,10 @@ impl World {
             fault: None,
         };
         let cast = cast::Cast::default();
-        let mut must = |who: &Principal, operation: &str, params: Value| {
-            assert!(state.run(self, 0, who, operation, params), "{operation} sets the scene");
+        let mut must_of = |world: World, who: &Principal, operation: &str, params: Value| {
+            assert!(state.run(world, None, 0, who, (operation, params)), "{operation} sets the scene");
         };
+        let mut must = |who: &Principal, operation: &str, params: Value| must_of(self, who, operation, params);
         for (task, owner) in [("survey", "alice"), ("bridge", "bob")] {
             let input = cast::input(&cast::task(task, 1, None), "steady");
             must(&principal(&cast::user(owner)), "tasks.register", json!({ "task": input }));
@@ -212,7 +247,13 @@ impl World {
         must(&principal(&cast::operator()), "adapters.declare", cast::declaration("steady", 1));
         for message in 0..self.messages {
             let envelope = envelope(message);
-            must(&principal(&cast::task("survey", 1, None)), "messages.send", json!({ "envelope": envelope }));
+            let so_far = World { messages: message + 1, ..self };
+            must_of(
+                so_far,
+                &principal(&cast::task("survey", 1, None)),
+                "messages.send",
+                json!({ "envelope": envelope }),
+            );
         }
         state
     }
@@ -229,22 +270,48 @@ impl World {
                 }
                 let happened = state.happened.contains(text(&life["attempt"], "id"));
                 let operator = principal(&cast::operator());
-                let mut say =
-                    |word| state.run(self, 0, &operator, "adapter.reconcileSubmission", reconciliation(&life, word));
+                let mut say = |word| {
+                    let asked = ("adapter.reconcileSubmission", reconciliation(&life, word));
+                    state.run(self, Some(message), 0, &operator, asked)
+                };
                 if !(happened && say("confirmed-submitted")) {
                     say("confirmed-not-submitted");
                 }
             }
         }
-        state.run(self, 0, &principal(&cast::policy()), "maintenance.expireDue", json!({"limit": 100}));
-        state.rows.all("life").iter().all(|life| {
-            let ended = matches!(text(life, "delivery"), "adapter-submitted" | "failed" | "expired");
-            ended && !unresolved(life) && life.get("pendingRelabel").is_none()
-        })
+        let sweep = ("maintenance.expireDue", json!({"limit": 100}));
+        state.run(self, None, 0, &principal(&cast::policy()), sweep);
+        state.fault.is_none()
+            && state.rows.all("life").iter().all(|life| {
+                let ended = matches!(text(life, "delivery"), "adapter-submitted" | "failed" | "expired");
+                ended && !unresolved(life) && life.get("pendingRelabel").is_none()
+            })
+    }
+
+    /// Whether nobody is shown what was purged, whoever asks.
+    pub fn keeps_quiet(self, state: &State) -> bool {
+        let mut state = state.clone();
+        let purged = |life: &Arc<Value>| life.get("purged").is_some();
+        for life in state.rows.all("life").into_iter().filter(purged) {
+            let name = json!({
+                "messageId": life["messageId"], "senderIncarnationId": life["sender"]["incarnationId"],
+            });
+            let receiver = json!({"receiver": cast::reference(&cast::task("bridge", 1, None))});
+            for who in [principal(&cast::user("bob")), principal(&cast::user("alice")), bridge(0)] {
+                for operation in READS {
+                    let params = if *operation == "mailbox.listPending" { &receiver } else { &name };
+                    state.run(self, None, 0, &who, (operation, params.clone()));
+                }
+            }
+        }
+        state.fault.is_none()
     }
 
     fn of_message(self, state: &State, message: usize, actions: &mut Vec<Action>) {
         let life = state.life(message);
+        if life.is_null() {
+            return;
+        }
         let fence = life["claim"]["fence"].as_i64().unwrap_or(0);
         let count = attempts(&life).count();
         let submission = text(&life["attempt"], "state").to_owned();
@@ -280,6 +347,10 @@ impl World {
         if attempts(&life).any(|attempt| text(attempt, "state") == "confirmed-not-submitted") {
             actions.push(Action::Late(message));
         }
+        for (on, call) in state.waiting.iter().filter(|(_, call)| attempts(&life).any(|known| known["id"] == **call)) {
+            let ends = [(true, true), (true, false), (false, true), (false, false)];
+            actions.extend(ends.map(|(effect, told)| Action::Call(*on, call.clone(), effect, told)));
+        }
     }
 
     fn act(self, state: &mut State, action: &Action) -> bool {
@@ -287,7 +358,7 @@ impl World {
         match action {
             Action::Revoke => {
                 let params = json!({"grantId": cast::grant_id(0, 1), "expectedGrantVersion": 1});
-                state.run(self, 0, &policy, "relationships.revoke", params)
+                state.run(self, None, 0, &policy, ("relationships.revoke", params))
             }
             Action::Rotate => {
                 let (old, new) = (cast::task("bridge", 1, None), cast::task("bridge", 2, None));
@@ -295,7 +366,7 @@ impl World {
                 let params = json!({
                     "previous": cast::reference(&old), "next": cast::input(&new, "steady"), "expectedRevision": revision,
                 });
-                state.run(self, 0, &principal(&cast::user("bob")), "tasks.rotateIncarnation", params)
+                state.run(self, None, 0, &principal(&cast::user("bob")), ("tasks.rotateIncarnation", params))
             }
             Action::MoveOn => {
                 let task = self.task(state);
@@ -303,11 +374,12 @@ impl World {
                     "task": cast::reference(&cast::task("bridge", 1, None)), "runtime": {"objectiveVersion": 2},
                     "expectedRevision": task["revision"],
                 });
-                task["objectiveVersion"] == 1 && state.run(self, 0, &bridge(0), "tasks.updateRuntime", params)
+                task["objectiveVersion"] == 1 && state.run(self, None, 0, &bridge(0), ("tasks.updateRuntime", params))
             }
-            Action::Expire => state.run(self, 0, &policy, "maintenance.expireDue", json!({"limit": 100})),
+            Action::Expire => state.run(self, None, 0, &policy, ("maintenance.expireDue", json!({"limit": 100}))),
+            Action::Purge | Action::Scrub => self.purge(state, action),
             Action::Wait => {
-                state.moment += 1;
+                state.moment += if self.leaps == 1 { MOMENTS.len() - 1 } else { 1 };
                 state.moment < MOMENTS.len()
             }
             Action::Crash(gone) => {
@@ -320,27 +392,49 @@ impl World {
         }
     }
 
-    fn task(self, state: &State) -> Value {
-        let first = |task: &Value| task["incarnationId"] == cast::incarnation("bridge", 1).as_str();
+    /// Content is removed up to the last moment's expiries, or up to the beginning, as the rules allow by now.
+    fn purge(self, state: &mut State, action: &Action) -> bool {
+        let pending = state.rows.all("purge").first().cloned();
+        match (action, pending) {
+            (Action::Purge, None) => {
+                let last = state.moment + 1 == MOMENTS.len();
+                let before = if last { state.now() } else { time::START };
+                let params = json!({"before": threadmesh_protocol::time::format(before), "limit": 100});
+                let policy = principal(&cast::policy());
+                state.run(self, None, 0, &policy, ("maintenance.purgeContent", params))
+            }
+            (Action::Scrub, Some(purge)) => {
+                let params = json!({"purgeId": purge["purgeId"], "result": "done"});
+                state.run(self, None, 0, &principal(&cast::host()), ("maintenance.recordScrub", params))
+            }
+            _ => false,
+        }
+    }
+
+    fn task(self, state: &State) -> Arc<Value> {
+        let first = |task: &Arc<Value>| task["incarnationId"] == cast::incarnation("bridge", 1).as_str();
         state.rows.all("task").into_iter().find(first).unwrap_or_default()
     }
 
     /// A host makes a call that waits in it. It knows what its target told it, or nothing.
     fn call(self, state: &mut State, on: usize, call: &str, effect: bool, told: bool) -> bool {
+        let life = state.rows.all("life").into_iter().find(|life| attempts(life).any(|attempt| attempt["id"] == call));
+        let called = life.as_ref().and_then(|life| attempts(life).find(|attempt| attempt["id"] == call));
+        let settles = called.and_then(|attempt| attempt["call"]["settleAt"].as_i64());
         // A call whose deadline has passed is not made any more, which its host knows.
-        let effect = effect && state.moment == 0;
+        let effect = effect && settles.is_some_and(|end| state.now() < end);
         state.waiting.remove(&(on, call.to_owned()));
         if effect {
             state.happens(call);
         }
-        let life = state.rows.all("life").into_iter().find(|life| attempts(life).any(|attempt| attempt["id"] == call));
         let (true, Some(life)) = (told, life) else { return true };
         let base = json!({"submissionId": call, "evidenceRefs": ["host:1"]});
         let result = match effect {
             true => json!({"result": "found", "receipt": receipt(&life["attempt"])}),
             false => json!({"result": "not-submitted"}),
         };
-        state.run(self, on, &principal(&cast::host()), "adapter.recordQuery", merged(base, result));
+        let own = (0..self.messages).find(|own| state.life(*own) == life);
+        state.run(self, own, on, &principal(&cast::host()), ("adapter.recordQuery", merged(base, result)));
         true
     }
 
@@ -365,7 +459,7 @@ impl World {
             }
             _ => done(&life, action).map(|(operation, params)| (who, operation, params)),
         };
-        asked.is_some_and(|(who, operation, params)| state.run(self, on, &who, operation, params))
+        asked.is_some_and(|(who, operation, params)| state.run(self, Some(message), on, &who, (operation, params)))
     }
 }
 
@@ -379,7 +473,10 @@ fn done(life: &Value, action: &Action) -> Option<(&'static str, Value)> {
             ("mailbox.ack", merged(base, more))
         }
         Action::Respond(_, word) => ("messages.respond", merged(base, json!({ "decision": word }))),
-        Action::Fail(_) => ("messages.failDelivery", merged(base, json!({"failureReason": "no harness"}))),
+        Action::Fail(message) => {
+            let reason = format!("no harness for {}", cast::secret(*message as u32));
+            ("messages.failDelivery", merged(base, json!({ "failureReason": reason })))
+        }
         Action::Prepare(_) => ("adapter.prepareSubmission", base),
         Action::Begin(..) => {
             let params = json!({"submissionId": attempt["id"], "expectedRevision": attempt["dispositionRevision"]});
@@ -455,12 +552,9 @@ impl Model for World {
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         (0..self.messages).for_each(|message| self.of_message(state, message, actions));
-        for (on, call) in &state.waiting {
-            let ends = [(true, true), (true, false), (false, true), (false, false)];
-            actions.extend(ends.map(|(effect, told)| Action::Call(*on, call.clone(), effect, told)));
-            actions.push(Action::Crash(*on));
-        }
-        actions.extend([Action::Revoke, Action::Rotate, Action::MoveOn, Action::Expire, Action::Wait]);
+        let hosts: BTreeSet<usize> = state.waiting.iter().map(|(on, _)| *on).collect();
+        actions.extend(hosts.into_iter().map(Action::Crash));
+        actions.extend_from_slice(self.common);
     }
 
     fn next_state(&self, last: &State, action: Action) -> Option<State> {
@@ -472,11 +566,15 @@ impl Model for World {
         vec![
             Property::always("nothing happens that must not", |_, state: &State| state.fault.is_none()),
             Property::always("no stuck state", |world: &World, state: &State| world.has_exit(state)),
+            Property::always("what is purged is not shown", |world: &World, state: &State| world.keeps_quiet(state)),
             Property::sometimes("an effect is recorded", |_, state: &State| {
                 state.rows.all("life").iter().any(|life| life["outcome"] == "effect-observed")
             }),
             Property::sometimes("a call is left to people", |_, state: &State| {
                 state.rows.all("life").iter().any(|life| text(&life["attempt"], "state") == "manual-reconciliation")
+            }),
+            Property::sometimes("content is purged", |_, state: &State| {
+                state.rows.all("life").iter().any(|life| life["purged"]["done"].is_number())
             }),
         ]
     }
