@@ -2,6 +2,7 @@
 
 mod adapters;
 mod admission;
+mod batch;
 mod contradictions;
 mod floods;
 mod lives;

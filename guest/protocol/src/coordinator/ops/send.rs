@@ -209,15 +209,23 @@ pub(crate) fn prefetch(cx: &mut Context<'_>, envelope: &Envelope<'_>) -> Flow<()
 /// same ids.
 fn complete(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: &Party) {
     let tenant = cx.tenant();
+    // Nothing that was answered is read while something is missing: what is, is set aside, and asked for as well.
+    let mut missing = core::mem::take(&mut cx.missing);
+    let parent = parent(cx, envelope, sender);
+    missing.append(&mut cx.missing);
+    let route = route(cx, envelope, sender);
+    missing.append(&mut cx.missing);
     cx.want(life::COLLECTION, &Life::id(tenant, envelope.message, sender));
     cx.want(boxes::COLLECTION, &sender.key(tenant));
-    let parent = parent(cx, envelope, sender);
     if let Ok(Some(parent)) = &parent {
         cx.want(message::COLLECTION, &parent.id);
     }
-    if let Ok((receiver, _)) = route(cx, envelope, sender) {
+    if let Ok((receiver, _)) = route {
         cx.want(task::COLLECTION, &receiver.key(tenant));
         cx.want(boxes::COLLECTION, &receiver.key(tenant));
+    }
+    for query in &missing {
+        cx.hint(query);
     }
 }
 
