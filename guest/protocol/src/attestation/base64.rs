@@ -24,7 +24,7 @@ pub(super) fn decode(text: &str, form: Form) -> Option<Vec<u8>> {
     for group in digits.chunks(4) {
         let mut word = 0u32;
         for digit in group {
-            word = word << 6 | sextet(*digit, form)?;
+            word = word.saturating_mul(64).saturating_add(sextet(*digit, form)?);
         }
         let [_, first, second, third] = (word << missing_bits(group.len())?).to_be_bytes();
         let filled = [first, second, third];

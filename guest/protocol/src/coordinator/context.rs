@@ -239,12 +239,7 @@ impl<'a> Context<'a> {
                 check_shape(answer)?;
                 return Ok(Some(row));
             }
-            let Query { index, start, end, limit, .. } = &answer.query;
-            let covers = match end {
-                None => start == id,
-                Some(end) => id >= start.as_str() && id < end.as_str(),
-            };
-            if index.is_empty() && covers && answer.rows.len() < usize::try_from(*limit).unwrap_or(0) {
+            if answer.covers(id) && answer.has_room() {
                 return Ok(None);
             }
         }
@@ -296,6 +291,23 @@ impl<'a> Context<'a> {
     pub fn control_plane(&self) -> Flow<()> {
         let kind = self.principal.kind;
         Ok(rules::check(Rule::OP3, matches!(kind, PrincipalKind::User | PrincipalKind::Policy))?)
+    }
+}
+
+impl Answer {
+    /// Whether the row with this id would be found by the query.
+    pub(crate) fn covers(&self, id: &str) -> bool {
+        let Query { index, start, end, .. } = &self.query;
+        let inside = match end {
+            None => start == id,
+            Some(end) => id >= start.as_str() && id < end.as_str(),
+        };
+        index.is_empty() && inside
+    }
+
+    /// Whether all rows that there are were found: a full page may have left some out.
+    pub(crate) fn has_room(&self) -> bool {
+        self.rows.len() < usize::try_from(self.query.limit).unwrap_or(0)
     }
 }
 

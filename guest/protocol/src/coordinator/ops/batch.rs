@@ -110,16 +110,11 @@ fn show(answers: &mut [Answer], write: &Write) {
             row.body.clone_from(body);
             continue;
         }
-        let (query, id) = (&answer.query, &write.id);
-        let covers = match &query.end {
-            None => query.start == *id,
-            Some(end) => *id >= query.start && id < end,
-        };
+        let id = &write.id;
         // A full page stays one: whoever needs more asks for more.
-        let room = answer.rows.len() < usize::try_from(query.limit).unwrap_or(usize::MAX);
-        if query.index.is_empty() && covers && room {
+        if answer.covers(id) && answer.has_room() {
             let row = Stored { id: id.clone(), key: id.clone(), revision: 1, body: body.clone() };
-            let at = answer.rows.partition_point(|known| known.id < *id);
+            let at = answer.rows.binary_search_by(|known| known.id.cmp(id)).unwrap_or_else(|at| at);
             answer.rows.insert(at, row);
         }
     }

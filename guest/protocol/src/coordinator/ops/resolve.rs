@@ -74,7 +74,7 @@ fn owns_call(cx: &Context<'_>, attempt: &Attempt, role: Role) -> bool {
     let Some(call) = &attempt.call else { return false };
     match role {
         Role::Host => attempt.hosted && call.instance == cx.request.instance,
-        Role::Receiver => !attempt.hosted && call.instance == cx.scope(),
+        Role::Receiver => !attempt.hosted,
         _ => false,
     }
 }
@@ -214,8 +214,8 @@ pub(super) fn relabel(cx: &mut Context<'_>, scene: &mut Scene) -> Flow<()> {
     if life.unresolved() {
         return Ok(());
     }
-    let Some(waiting) = life.pending_relabel.take() else { return Ok(()) };
-    if waiting == "revoked" && life.decision.step(DecisionEvent::Revoke).is_some() {
+    // Only a revocation waits.
+    if life.pending_relabel.take().is_some_and(|_| life.decision.step(DecisionEvent::Revoke).is_some()) {
         life.decision = life.decision.apply(DecisionEvent::Revoke)?;
         life.reason = Some("revoked".into());
         life.revision = life.revision.saturating_add(1);

@@ -10,7 +10,9 @@ use crate::coordinator::context::{Context, Flow, damaged};
 use crate::coordinator::fields::Fields;
 use crate::coordinator::keys;
 use crate::coordinator::records::{
-    self, Row, message,
+    self, Row,
+    life::Life,
+    message,
     message::Message,
     profile::Profile,
     submission::{Attempt, Call},
@@ -98,6 +100,11 @@ pub(super) fn adapter(cx: &mut Context<'_>, scene: &Scene) -> Flow<Adapter> {
     Ok(Adapter { digest, session, profile })
 }
 
+/// Its receiver accepted it, and it can still be handed to an adapter.
+fn submittable(life: &Life) -> bool {
+    life.decision == Decision::Accepted && life.delivery.step(DeliveryEvent::Submit).is_some()
+}
+
 /// Passes the gate and has a prepared attempt stand in the scene. `true` where the one that stands serves.
 fn ready(cx: &mut Context<'_>, scene: &mut Scene, adapter: &Adapter) -> Flow<bool> {
     scene.authorise(cx)?;
@@ -108,8 +115,7 @@ fn ready(cx: &mut Context<'_>, scene: &mut Scene, adapter: &Adapter) -> Flow<boo
     if expected.is_none() {
         scene.at_revision(cx)?;
     }
-    let submittable = life.decision == Decision::Accepted && life.delivery.step(DeliveryEvent::Submit).is_some();
-    check(Rule::SU3, submittable)?;
+    check(Rule::SU3, submittable(life))?;
     let same = |attempt: &Attempt| {
         attempt.state == Submission::Prepared
             && attempt.disposition_revision == life.revision
@@ -240,8 +246,7 @@ fn cross(cx: &mut Context<'_>, scene: &mut Scene, adapter: &Adapter) -> Flow<boo
     let asked = cx.request.operation == "adapter.acceptAndBegin"
         || cx.params.maybe_int("expectedRevision") == Some(attempt.disposition_revision);
     check(Rule::OP7, at_prepare && asked)?;
-    let submittable = life.decision == Decision::Accepted && life.delivery.step(DeliveryEvent::Submit).is_some();
-    check(Rule::SU3, submittable)?;
+    check(Rule::SU3, submittable(life))?;
     let call = call(cx, scene, &adapter.profile.record);
     let hosted = attempt.hosted;
     let envelope = if hosted { envelope(cx, scene)? } else { String::new() };

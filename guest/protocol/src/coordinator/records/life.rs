@@ -197,8 +197,8 @@ impl Life {
     pub fn find_unresolved(tenant: &str, after: Option<&str>, limit: u32) -> Query {
         let mut page = keys::under(COLLECTION, "unresolved", &[tenant], limit);
         // No character of an id sorts before the one that is added: this is the first place behind the key.
-        let start = after.map(|after| [after, "!"].concat()).filter(|start| *start > page.start);
-        page.start = start.unwrap_or(page.start);
+        let start = after.map(|after| [after, "!"].concat()).unwrap_or_default();
+        page.start = page.start.max(start);
         page
     }
 

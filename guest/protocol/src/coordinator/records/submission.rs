@@ -178,7 +178,7 @@ impl Attempt {
 
     /// Whether a call may have happened and nobody knows.
     pub fn unresolved(&self) -> bool {
-        matches!(self.state, Submission::OutcomeUnknown | Submission::ManualReconciliation)
+        self.state.unresolved()
     }
 
     /// When somebody other than the owner of the call may judge it.

@@ -7,7 +7,7 @@ use crate::coordinator::fields::Fields;
 use crate::coordinator::records::admission::Admission;
 use crate::json::{Value, Writer};
 use crate::rules::check;
-use alloc::string::String;
+use alloc::{string::String, vec::Vec};
 
 /// What every kind has beside its own members.
 const BOUND: &[&str] = &["kind", "nonce", "renderingBytes", "renderingDigest"];
@@ -63,15 +63,11 @@ pub(super) fn of_read(cx: &Context<'_>) -> Flow<String> {
 fn project(kind: &str, value: impl Fn(&str) -> Option<String>) -> String {
     let mut w = Writer::new();
     w.begin_object();
-    let mut named = false;
-    for name in members(kind) {
-        if *name > "kind" && !named {
-            w.member_str("kind", kind);
-            named = true;
-        }
-        if let Some(value) = value(name) {
-            w.member_raw(name, &value);
-        }
+    let own = members(kind).iter().filter_map(|name| Some((*name, value(name)?)));
+    let mut all: Vec<(&str, String)> = own.chain([("kind", ["\"", kind, "\""].concat())]).collect();
+    all.sort_unstable();
+    for (name, value) in all {
+        w.member_raw(name, &value);
     }
     w.end_object();
     w.finish()
