@@ -16,5 +16,6 @@ mod revoke;
 mod runtime;
 mod summaries;
 mod tasks;
+mod uses;
 mod walks;
 pub(crate) mod world;

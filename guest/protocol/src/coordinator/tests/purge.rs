@@ -84,6 +84,34 @@ fn an_expired_message_is_emptied_and_then_called_purged() {
     world.check();
 }
 
+/// What its sender wrote freely goes; who sent what to whom, and when, stays.
+#[test]
+fn an_emptied_envelope_still_says_who_wrote_to_whom() {
+    let mut world = World::new();
+    let (survey, bridge) = world.pair("peer");
+    telling(&mut world, &survey, &bridge, MESSAGE);
+    let stored = |world: &World| serde_json::from_str::<Value>(&world.rows("message")[0].body).unwrap();
+    let whole = stored(&world)["envelope"].clone();
+    world.now += 600_000;
+    world.call(&policy("board"), "maintenance.purgeContent", cutoff(&world)).ok();
+    let left = stored(&world);
+    let mut expected = whole;
+    for place in ["content", "reason"] {
+        expected[place] = left["envelope"]["sender"]["harness"].clone();
+    }
+    expected["sender"]["harness"] = expected["content"].clone();
+    expected["target"].as_object_mut().unwrap().remove("harness");
+    expected["causality"].as_object_mut().unwrap().remove("traceId");
+    for gone in ["evidenceRefs", "freshness"] {
+        expected.as_object_mut().unwrap().remove(gone);
+    }
+    assert_eq!(left["envelope"], expected);
+    assert_eq!(
+        (&left["purged"], left["envelope"]["content"].as_str()),
+        (&json!(true), Some("Removed by retention policy."))
+    );
+}
+
 #[test]
 fn the_original_envelope_is_still_a_replay_and_leaks_nothing() {
     let mut world = World::new();
@@ -121,6 +149,11 @@ fn what_nobody_knows_the_end_of_is_left_alone_with_the_adapter_that_it_needs() {
     let purge = world.call(&operator(), "maintenance.purgeContent", cutoff(&world)).ok();
     assert_eq!(purge["messages"][0]["messageId"], MESSAGE);
     assert_eq!(purge["adapterRefs"], json!([{"taskId": "bridge", "incarnationId": "inc_bridge-0001"}]));
+    let audit = world.rows("audit").into_iter().map(|row| serde_json::from_str::<Value>(&row.body).unwrap());
+    let told: Vec<Value> = audit.filter(|event| event["eventType"] == "adapter-ref-purged").collect();
+    let [told] = told.as_slice() else { panic!("{told:?}") };
+    let about = json!({"purgeId": purge["purgeId"], "retentionCutoff": crate::time::format(world.now)});
+    assert_eq!((&told["revision"], &told["detail"]), (&json!(2), &about));
     assert_eq!(traces(&world), Vec::<String>::new());
     scrubbed(&mut world, &purge);
     // The same receipt is still the same, and another one still another.

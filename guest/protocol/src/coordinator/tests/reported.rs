@@ -137,3 +137,28 @@ fn denials_stand_in_the_stream_of_who_was_denied() {
     assert_eq!(details.len(), 2, "one record for each code, whatever the number");
     world.check();
 }
+
+/// Anchors are checked when they are declared: what does not hold in a stored list is damage, and no fault of the caller.
+#[test]
+fn stored_anchors_that_are_none_are_damage() {
+    let mut world = World::new();
+    let (survey, bridge) = world.pair("peer");
+    world.send(&survey, &bridge, "msg_river-0001", "suggest");
+    world.accept(&survey, &bridge, "msg_river-0001");
+    let submission = world.begin(&survey, &bridge, "msg_river-0001");
+    let receipt = json!({"adapterOperationId": "turn-1", "acceptedAt": "2026-06-01T08:00:01Z"});
+    let recorded = json!({"submissionId": submission, "expectedRevision": 1, "receipt": receipt});
+    world.call(&host(), "adapter.recordReceipt", recorded).ok();
+    world.call(&operator(), "anchors.declare", json!({"anchors": []})).ok();
+    let attestation: Value =
+        serde_json::from_str(include_str!("../../../../../spec/schema/examples/verification-attestation/trusted.json"))
+            .unwrap();
+    let verified = json!({
+        "outcome": "externally-verified", "evidenceRefs": ["log:1"], "verificationAttestations": [attestation],
+    });
+    let params = params(&survey, "msg_river-0001", 2, verified);
+    let request = world.request(&bridge, "messages.recordOutcome", params.clone());
+    assert_eq!(world.call(&bridge, "messages.recordOutcome", params).code(), Code::VerificationTrustDenied);
+    world.edit("anchors", |row| row["anchors"] = json!([{}]));
+    assert_eq!(world.attempt(&request).unwrap_err().code, Code::RecordDamaged);
+}

@@ -1,8 +1,13 @@
 //! Task summaries and related tasks: what is read, and at what cost.
 
 use super::world::*;
+use crate::coordinator::records::summary::{Reach, Summary};
 use crate::documents;
-use alloc::{format, string::ToString, vec::Vec};
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
 use serde_json::{Value, json};
 
 fn summary(bridge: &crate::coordinator::Principal, relationship: &str, grant: &str) -> Value {
@@ -51,6 +56,34 @@ fn every_view_is_a_valid_summary() {
     }
 }
 
+/// The source of a grant is shown what its projection names, even if more was stored.
+#[test]
+fn a_projection_shows_no_more_than_it_names() {
+    let bridge = task("alice", "bridge");
+    let shown = |visibility: &str| {
+        let mut document = summary(&bridge, "rel_river", "grant_river-1")["summary"].clone();
+        document["projection"]["summaryVisibility"] = visibility.into();
+        document["unheardOf"] = "Something.".into();
+        let stored = Summary {
+            document: document.to_string(),
+            digest: String::new(),
+            summary_id: "sum_bridge-1".into(),
+            version: 1,
+            task: party(&bridge),
+            reader: party(&task("alice", "survey")),
+            relationship: "rel_river".into(),
+            grant: String::new(),
+            published: START,
+        };
+        let seen: Value = serde_json::from_str(&stored.show(Reach::Projection).unwrap()).unwrap();
+        let more = ["activeRunId", "blockerHint", "dependencyHints", "objective", "unheardOf"];
+        more.into_iter().filter(|name| seen.get(name).is_some()).collect::<Vec<_>>()
+    };
+    assert_eq!(shown("state-only"), Vec::<&str>::new());
+    assert_eq!(shown("coordination"), ["activeRunId", "blockerHint", "dependencyHints"]);
+    assert_eq!(shown("objective-hint"), ["activeRunId", "blockerHint", "dependencyHints", "objective"]);
+}
+
 /// A summary without hints holds nothing that a purge has to reach.
 #[test]
 fn a_summary_without_hints_is_not_kept_for_a_purge() {
@@ -64,7 +97,7 @@ fn a_summary_without_hints_is_not_kept_for_a_purge() {
         params["summary"].as_object_mut().unwrap().remove(hint);
     }
     world.call(&bridge, "tasks.publishSummary", params).ok();
-    assert_eq!(world.index("summary", "purge"), Vec::<alloc::string::String>::new());
+    assert_eq!(world.index("summary", "purge"), Vec::<String>::new());
 }
 
 /// What an expired grant, a revoked one and an older version leave behind does not cost a related task anything.

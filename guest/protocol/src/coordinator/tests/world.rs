@@ -179,11 +179,16 @@ impl World {
 
     /// One step loop: facts, decision, commit.
     pub fn turn(&mut self, request: &Request) -> Turn {
+        self.attempt(request).expect("no misuse")
+    }
+
+    /// The same, where the rules may find that a host cannot have answered so.
+    pub fn attempt(&mut self, request: &Request) -> Result<Turn, Error> {
         self.calls += 1;
         let entropy = format!("{:064x}", self.calls);
         let mut answers: Vec<Answer> = Vec::new();
         for _ in 0..4 {
-            match decide(request, &answers, self.now as f64, &entropy).expect("no misuse") {
+            match decide(request, &answers, self.now as f64, &entropy)? {
                 Step::Needs(queries) => {
                     assert!(!queries.is_empty(), "nothing is needed");
                     for query in queries {
@@ -193,9 +198,9 @@ impl World {
                 }
                 Step::Ready(decision) => {
                     self.commit(&decision);
-                    return Turn::Done(decision);
+                    return Ok(Turn::Done(decision));
                 }
-                Step::Wait { topics, until } => return Turn::Wait(topics, until),
+                Step::Wait { topics, until } => return Ok(Turn::Wait(topics, until)),
             }
         }
         panic!("{} needs more than three rounds", request.operation);

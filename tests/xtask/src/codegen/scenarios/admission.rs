@@ -1,5 +1,6 @@
 //! Scenarios of context admission: who may put what before a model, what proves it, and who says so when the token is lost.
 
+use super::super::attestation::digest;
 use super::cast::{
     BUILDER, MINUTE, adapter_ref, bound, builder, disposition, envelope, grant, message, message_at, profile, receipt,
     received, task_input, task_ref, with, without,
@@ -82,6 +83,14 @@ fn evidence(kind: &str) -> Value {
     evidence
 }
 
+/// What is kept of it: the kind and the members of the kind.
+fn kept(kind: &str) -> Value {
+    let mut kept = evidence(kind);
+    let members = kept.as_object_mut().expect("an object");
+    members.retain(|name, _| !["nonce", "renderingDigest", "renderingBytes"].contains(&name.as_str()));
+    kept
+}
+
 const PREPARE: &str = "adapter.prepareContextAdmission";
 const CONFIRM: &str = "adapter.confirmContextAdmission";
 const RECOVER: &str = "adapter.recoverContextAdmission";
@@ -144,7 +153,9 @@ fn shown(kind: &str) -> Story {
     story.call("builder", CONFIRM, confirmation(number, 1, evidence(kind))).rules(&rules).ok(admitted(2));
     story.seen(number, admitted(2));
     story.call("builder", CONFIRM, confirmation(number, 2, evidence(kind))).refused("admission-token-invalid", "CX-8");
-    let (claimed, told) = (json!({"eventType": "context-admission-claimed"}), json!({"eventType": "context-admitted"}));
+    let proof = json!({"evidenceDigest": digest(&kept(kind)), "how": "confirmed"});
+    let claimed = json!({"eventType": "context-admission-claimed"});
+    let told = json!({"eventType": "context-admitted", "detail": proof});
     let events = json!([{"eventType": "message-durably-received"}, {"eventType": "receiver-decided"}, claimed, told]);
     story.call("builder", "audit.list", message(number)).ok(events);
     story
@@ -395,6 +406,9 @@ fn beside_submissions() -> Story {
         json!({"submission": {"state": "receipt-recorded"}, "disposition": {"delivery": "adapter-submitted"}});
     story.receipt("builder", 2, receipt("turn-1")).ok(submitted);
     story.call("builder", PREPARE, message_at(number, 3)).refused("submission-in-flight", "CX-5");
+    let never = story.begun("suggest", 0);
+    story.receipt("builder", 1, receipt("turn-2")).ok(json!({"disposition": {"delivery": "adapter-submitted"}}));
+    story.call("builder", READ, reading(never, 2, "call-1")).refused("submission-in-flight", "CX-5");
     // What was only prepared gives way.
     let other = story.accepted("suggest", 0);
     story.prepare(other, 1).keep("submission", "/submission/submissionId").ok(json!({"replay": false}));
@@ -526,9 +540,10 @@ fn read() -> Story {
             .call("builder", READ, with(reading(number, 2, "call-3"), pointer, value))
             .error_at("params-invalid", pointer);
     }
-    let kinds = ["message-durably-received", "receiver-decided", "context-admitted"];
-    let events: Vec<Value> = kinds.iter().map(|kind| json!({"eventType": kind})).collect();
-    story.call("builder", "audit.list", message(number)).ok(events.into());
+    let proof = json!({"kind": "mcp-session", "session": "mcp-1", "toolCallId": "call-1"});
+    let told = json!({"eventType": "context-admitted", "detail": {"evidenceDigest": digest(&proof), "how": "read"}});
+    let events = json!([{"eventType": "message-durably-received"}, {"eventType": "receiver-decided"}, told]);
+    story.call("builder", "audit.list", message(number)).ok(events);
     // What was prepared for a harness gives way.
     let other = story.accepted("suggest", 0);
     story.declare(profile());

@@ -34,6 +34,9 @@ pub(super) fn stories() -> Vec<Story> {
         taken(),
         passed_on(),
         own_first(),
+        own_side(),
+        agreed(),
+        of_an_office(),
     ]
 }
 
@@ -542,5 +545,71 @@ fn own_first() -> Story {
     // Bob owns a sender of one and the receiver of the other.
     story.call("bob", "messages.getDisposition", message(1)).ok(received(0, "pending", ""));
     story.call("bob", "messages.getDisposition", of(ALICE, message(1))).ok(received(1, "accepted", "accepted"));
+    story
+}
+
+/// A user whose session may stand in a grant.
+fn user(id: &str) -> Value {
+    json!({"kind": "user", "id": id, "authentication": format!("authn_{id}-session")})
+}
+
+/// What a task sent is what it sent itself: another task of its owner is not its own side, as it is for the owner.
+fn own_side() -> Story {
+    let mut story = Story::granted("another task of the receiver's owner is not its own side", "peer");
+    let party = |task: &str, owner: &str| json!({"kind": "task", "id": task, "incarnation": WRITER, "owner": owner});
+    story.principal("bob-writer", party("writer", BOB));
+    story.principal("bob", user("bob"));
+    story.principal("alice-editor", party("editor", ALICE));
+    story.register("bob", task_input("writer", WRITER));
+    let params = json!({"grant": grant("peer", 1), "decision": {"decisionId": "decision_work-1"}});
+    story.call("bob", "relationships.grant", params).ok(json!({"grantVersion": 1}));
+    story.accepted("suggest", 0);
+    // Neither is a task whose incarnation has the same name.
+    story.call("alice-editor", "messages.getDisposition", message(1)).error("not-visible");
+    story.call("bob-writer", "messages.send", json!({"envelope": envelope(1, "suggest", 0)})).ok(json!({}));
+    for look in ["messages.getDisposition", "inspector.snapshot"] {
+        let shown = |revision: u32| match look {
+            "inspector.snapshot" => json!({"disposition": {"revision": revision}}),
+            _ => json!({"revision": revision}),
+        };
+        story.call("builder", look, message(1)).rules(RULE).error("not-visible");
+        story.call("builder", look, of(ALICE, message(1))).rules(RULE).ok(shown(1));
+        story.call("builder", look, of(BOB, message(1))).rules(RULE).ok(shown(0));
+        story.call("bob", look, message(1)).rules(RULE).ok(shown(0));
+    }
+    story
+}
+
+/// A target agrees to the grant of the issuer that it names.
+fn agreed() -> Story {
+    let mut story = Story::tasks("a target agrees to the grant of the issuer that it names");
+    story.principal("bob", user("bob"));
+    story.register("bob", task_input("tester", "inc_tester-0001"));
+    let decision = json!({"decisionId": "decision_work-1", "requiresConsent": true});
+    let own = with(grant("peer", 2), "/grantId", "grant_work-1");
+    let own = with(with(own, "/source", task_ref("tester", "inc_tester-0001")), "/relationshipId", "rel_own");
+    for (issuer, draft) in [("guard", grant("peer", 1)), ("bob", own)] {
+        let params = json!({"grant": draft, "decision": decision});
+        story.call(issuer, "relationships.grant", params).ok(json!({"grantId": "grant_work-1"}));
+    }
+    let agree = json!({"grantId": "grant_work-1", "expectedGrantVersion": 1, "consent": true});
+    story.call("builder", "relationships.consent", agree.clone()).rules(RULE).error("not-visible");
+    let step = story.call("builder", "relationships.consent", of(GUARD, agree.clone())).rules(RULE);
+    step.ok(json!({"grantVersion": 1, "consent": true}));
+    let second = with(agree, "/expectedGrantVersion", 2);
+    let step = story.call("bob", "relationships.consent", of(BOB, second)).rules(RULE);
+    step.ok(json!({"grantVersion": 2, "consent": true}));
+    story
+}
+
+/// Rule PO-2: only a user acts between its own tasks without a grant, however they came to be a policy's.
+fn of_an_office() -> Story {
+    let mut story = Story::new("a policy needs a grant between its own tasks");
+    story.register("guard", task_input("writer", WRITER));
+    story.register("guard", task_input("builder", BUILDER));
+    let by =
+        |kind: &str, id: &str| with(with(envelope(1, "suggest", 0), "/sender/actorType", kind), "/sender/actorId", id);
+    let params = json!({"envelope": by("policy", "guard"), "owner": GUARD});
+    story.call("guard", "messages.send", params).rules(&["PO-2"]).error("policy-denied");
     story
 }

@@ -386,12 +386,16 @@ fn again() -> Story {
         {"replay": true, "disposition": received(0, "pending", "")}, refusal("policy-denied"),
         {"replay": true, "disposition": received(1, "accepted", "accepted")},
     ]});
-    story.call("writer", "messages.sendBatch", params.clone()).rules(&["OP-6"]).replayed(now);
+    let again = params.clone();
+    story.call("writer", "messages.sendBatch", again.clone()).rules(&["OP-6"]).replayed(now.clone());
     let swapped = json!([envelope(3, "suggest", 0), envelope(2, "steer", 0), envelope(1, "suggest", 0)]);
     story
         .call("writer", "messages.sendBatch", with(params, "/envelopes", swapped))
         .refused("idempotency-conflict", "OP-6");
     story.call("writer", "messages.getDisposition", message_at_none(2)).error("not-visible");
+    // What was sent since then was not sent by the batch.
+    story.send(envelope(2, "steer", 0)).ok(json!({"replay": false}));
+    story.call("writer", "messages.sendBatch", again).replayed(now);
     story
 }
 

@@ -30,6 +30,8 @@ pub(super) fn stories() -> Vec<Story> {
         told_apart(),
         approved(),
         mismatched(),
+        for_whom(),
+        names_taken(),
         decided_once(),
         lapsed(),
         moved_on(),
@@ -149,7 +151,7 @@ fn seen() -> Story {
         story.call("bob", LIST, page).error_at("params-invalid", "/limit");
     }
     // Whoever waits is told of it, by its id.
-    let event = json!({"cursor": 2, "eventType": "relationship-proposed", "detail": {"proposalId": proposal_id(1)}});
+    let event = json!({"cursor": 2, "eventType": "relationship-proposed", "revision": 0, "detail": {"proposalId": proposal_id(1)}});
     story
         .call("builder", "tasks.wait", json!({"task": builder(), "timeoutMs": 0, "afterCursor": 1, "limit": 1}))
         .ok(json!({"events": [event]}));
@@ -313,7 +315,7 @@ fn rejected() -> Story {
     let listed = json!({"items": [{"status": "rejected", "reasonCode": "policy-denied"}, {"status": "expired"}]});
     story.call("writer", LIST, json!({"task": writer()})).ok(listed.clone());
     story.call("builder", LIST, json!({"task": builder()})).ok(listed);
-    let event = json!({"eventType": "relationship-proposal-rejected", "detail": {"proposalId": proposal_id(1), "reasonCode": "policy-denied"}, "actor": {"kind": "user", "id": "bob"}});
+    let event = json!({"eventType": "relationship-proposal-rejected", "revision": 1, "detail": {"proposalId": proposal_id(1), "reasonCode": "policy-denied"}, "actor": {"kind": "user", "id": "bob"}});
     for (caller, of) in [("writer", writer()), ("builder", builder())] {
         let wait = json!({"task": of, "timeoutMs": 0, "afterCursor": 3});
         story.call(caller, "tasks.wait", wait).ok(json!({"events": [event.clone()]}));
@@ -426,6 +428,36 @@ fn mismatched() -> Story {
     let turned =
         with(turned, "/allowedDeliveryModes", json!(["wake-idle", "checkpoint-offer", "side-channel", "store-only"]));
     approve(&mut story, with(turned, "/source/harness", "gemini"), 1).rules(&["GA-5"]).ok(json!({"grantVersion": 1}));
+    story
+}
+
+/// Rule GA-5, where nobody is known as the target yet: the grant is from whom and to whom the proposal names.
+fn for_whom() -> Story {
+    let mut story = Story::new("a grant is to whom the proposal names, known or not");
+    let (editor, tester) = (task_ref("editor", "inc_editor-0001"), task_ref("tester", "inc_tester-0001"));
+    story.register("alice", task_input("writer", WRITER));
+    story.register("alice", task_input("editor", "inc_editor-0001"));
+    story.register("bob", task_input("tester", "inc_tester-0001"));
+    propose(&mut story, "writer", proposal(1)).ok(json!({"status": "pending"}));
+    story.register("bob", task_input("builder", BUILDER));
+    for (end, other) in [("/source", editor), ("/target", tester)] {
+        approve(&mut story, with(grant("peer", 1), end, other), 1).refused("grant-proposal-mismatch", "GA-5");
+    }
+    approve(&mut story, grant("peer", 1), 1).rules(&["GA-5"]).ok(json!({"grantVersion": 1}));
+    story
+}
+
+/// A grant that somebody else holds under the source's names says nothing of whom the source means.
+fn names_taken() -> Story {
+    let mut story = Story::tasks("the grants of others under the same names name no target");
+    story.register("carol", task_input("writer", WRITER));
+    story.register("carol", task_input("builder", BUILDER));
+    let params = json!({"grant": grant("peer", 1), "decision": {"decisionId": "decision_work-1"}});
+    story.call("carol", GRANT, params).ok(json!({"grantVersion": 1}));
+    propose(&mut story, "writer", proposal(1)).ok(json!({"status": "pending"}));
+    for owner in ["bob", "carol"] {
+        story.call(owner, LIST, json!({"task": builder()})).ok(json!({"items": []}));
+    }
     story
 }
 

@@ -1,10 +1,12 @@
 //! Scenarios of purges: what goes, what stays, who may, and that nothing is called purged before it is.
 
 use super::cast::{
-    BUILDER, MINUTE, SETTLED, WRITER, adapter_ref, bound, builder, disposition, envelope, message, message_at,
-    message_id, receipt, task_input, with,
+    BUILDER, DAY, MINUTE, SETTLED, WRITER, adapter_ref, bound, builder, disposition, envelope, grant, message,
+    message_at, message_id, receipt, task_input, task_ref, with,
 };
+use super::proposals::{proposal, proposal_id};
 use super::story::{Step, Story, absent, not, var};
+use super::summaries::summary;
 use super::time;
 use serde_json::{Value, json};
 
@@ -20,6 +22,9 @@ pub(super) fn stories() -> Vec<Story> {
         late_receipts(),
         late_while_pending(),
         pages(),
+        of_each_kind(),
+        what_summaries_tell(),
+        evidence(),
         swept_before(),
         unseen(),
     ]
@@ -105,6 +110,7 @@ fn two_phases() -> Story {
     let other = with(with(keyed_scrub, "/result", "busy"), "/reason", "store-failed");
     story.call("host", "maintenance.recordScrub", other).refused("idempotency-conflict", "OP-6");
     scrub(&mut story, "busy").ok(done.clone());
+    scrub(&mut story, "done").at(OVER + 2 * MINUTE).ok(done.clone());
     story.call("guard", "maintenance.purgeContent", keyed).replayed(done);
     let marked = json!({"retentionCutoff": time(OVER), "purgeId": var("purge")});
     let events = json!([
@@ -116,7 +122,7 @@ fn two_phases() -> Story {
     for caller in ["builder", "writer"] {
         story.call(caller, "audit.list", page.clone()).ok(events.clone());
     }
-    purge(&mut story, OVER + MINUTE).ok(json!({"purgeId": null, "messages": []}));
+    purge(&mut story, OVER + 2 * MINUTE).ok(json!({"purgeId": null, "messages": []}));
     story
 }
 
@@ -238,7 +244,112 @@ fn pages() -> Story {
     let step = story.call("guard", "maintenance.purgeContent", params).at(OVER + 2).keep("purge", "/purgeId");
     step.ok(json!({"messages": purged(&numbers[..2]), "hasMore": true}));
     scrub(&mut story, "done").ok(json!({"state": "purged"}));
-    purge(&mut story, OVER + 2).ok(json!({"messages": purged(&numbers[2..]), "hasMore": false}));
+    let last = with(cutoff(OVER + 2), "/limit", 1);
+    story
+        .call("guard", "maintenance.purgeContent", last)
+        .ok(json!({"messages": purged(&numbers[2..]), "hasMore": false}));
+    story
+}
+
+/// The pages of whatever else has content: retired tasks, proposals and summaries. A page that takes all that is due says
+/// that there is no more.
+fn of_each_kind() -> Story {
+    let mut story = Story::new("a purge takes a page of each kind");
+    let next = |id: &str, number: u32| bound(id, &format!("inc_{id}-{number:04}"));
+    for (owner, id) in [("alice", "writer"), ("bob", "builder")] {
+        story.register(owner, next(id, 1));
+        let previous = task_ref(id, &format!("inc_{id}-0001"));
+        let params = json!({"previous": previous, "next": next(id, 2), "expectedRevision": 0});
+        story.call(owner, "tasks.rotateIncarnation", params).ok(json!({"previous": {"revision": 1}}));
+    }
+    let two_pages = |story: &mut Story, offset: i64, name: &str, taken: [Value; 2]| {
+        for (one, more) in taken.into_iter().zip([true, false]) {
+            let params = with(cutoff(offset), "/limit", 1);
+            let step = story.call("guard", "maintenance.purgeContent", params).at(offset).keep("taken", "/purgeId");
+            step.ok(with(json!({"hasMore": more}), &format!("/{name}"), json!([one])));
+        }
+        purge(story, offset).ok(json!({"purgeId": null, "hasMore": false}));
+    };
+    let retired = ["builder", "writer"].map(|id| task_ref(id, &format!("inc_{id}-0001")));
+    two_pages(&mut story, 0, "adapterRefs", retired);
+    let asker = with(with(proposal(1), "/source", task_ref("writer", "inc_writer-0002")), "/target", builder());
+    let asker = with(asker, "/proposedBy/task", task_ref("writer", "inc_writer-0002"));
+    for number in 1..=2 {
+        let proposal = with(asker.clone(), "/proposalId", proposal_id(number));
+        story
+            .call("writer-next", "relationships.propose", json!({"proposal": proposal}))
+            .ok(json!({"status": "pending"}));
+    }
+    two_pages(&mut story, DAY, "proposalIds", [1, 2].map(|number| proposal_id(number).into()));
+    let told = json!({"eventType": "content-purge-pending", "revision": 0, "detail": {
+        "proposalId": proposal_id(2), "purgeId": var("taken"), "retentionCutoff": time(DAY),
+    }});
+    let last = json!({"task": task_ref("writer", "inc_writer-0002"), "timeoutMs": 0, "afterCursor": 4});
+    story.call("writer-next", "tasks.wait", last).ok(json!({"events": [told]}));
+    story
+}
+
+/// A summary that tells more than its state is purged once its grant or its task has ended, and not before.
+fn what_summaries_tell() -> Story {
+    let mut story = Story::tasks("summaries are purged when they are over");
+    let publish = |story: &mut Story, task: &str, relationship: &str, version: u32, expires: i64| {
+        let incarnation = format!("inc_{task}-0001");
+        let draft =
+            with(with(grant("peer", version), "/summaryVisibility", "coordination"), "/expiresAt", time(expires));
+        let draft = with(with(draft, "/target", task_ref(task, &incarnation)), "/relationshipId", relationship);
+        story.grant(draft);
+        let projection = json!({
+            "relationshipId": relationship, "grantId": format!("grant_work-{version}"), "grantVersion": version,
+            "summaryVisibility": "coordination",
+        });
+        let told =
+            with(with(summary("coordination", 0), "/task", task_ref(task, &incarnation)), "/projection", projection);
+        let told = with(
+            with(told, "/summaryId", format!("sum_{task}-{version}")),
+            "/audience/relationshipIds",
+            json!([relationship]),
+        );
+        story
+            .call("bob", "tasks.publishSummary", json!({"summary": told, "expectedPreviousVersion": null}))
+            .ok(json!({}));
+    };
+    story.register("bob", task_input("tester", "inc_tester-0001"));
+    publish(&mut story, "builder", "rel_work", 1, 90 * DAY);
+    publish(&mut story, "builder", "rel_ends", 2, MINUTE);
+    publish(&mut story, "tester", "rel_test", 3, 90 * DAY);
+    let over = |story: &mut Story, offset: i64, limit: u32, ids: Value, more: bool| {
+        let step = story.call("guard", "maintenance.purgeContent", with(cutoff(offset), "/limit", limit)).at(offset);
+        step.ok(json!({"summaryIds": ids, "hasMore": more}));
+    };
+    over(&mut story, MINUTE - 1, 1, json!([]), false);
+    over(&mut story, MINUTE, 1, json!(["sum_builder-2"]), false);
+    let revoke = json!({"grantId": "grant_work-1", "expectedGrantVersion": 1});
+    story.call("guard", "relationships.revoke", revoke).at(2 * MINUTE).ok(json!({"replay": false}));
+    let next = json!({
+        "previous": task_ref("tester", "inc_tester-0001"), "next": task_input("tester", "inc_tester-0002"),
+        "expectedRevision": 0,
+    });
+    over(&mut story, 2 * MINUTE - 1, 1, json!([]), false);
+    story.call("bob", "tasks.rotateIncarnation", next).ok(json!({"previous": {"revision": 1}}));
+    over(&mut story, 2 * MINUTE, 1, json!(["sum_builder-1"]), true);
+    over(&mut story, 2 * MINUTE, 1, json!(["sum_tester-3"]), false);
+    let told = json!({"eventType": "content-purge-pending", "detail": {"summaryId": "sum_builder-1"}});
+    let last = json!({"task": builder(), "timeoutMs": 0, "afterCursor": 7});
+    story.call("builder", "tasks.wait", last).ok(json!({"events": [told]}));
+    story
+}
+
+/// The evidence of an outcome goes with the message.
+fn evidence() -> Story {
+    let mut story = Story::granted("the evidence of an outcome is purged", "peer");
+    let number = story.accepted("suggest", 0);
+    let params = with(with(message_at(number, 1), "/outcome", "failed"), "/evidenceRefs", json!(["log:1"]));
+    story.call("builder", "messages.recordOutcome", params).ok(json!({"revision": 2}));
+    let seen = json!({"outcomeEvidence": {"source": "asserted", "refs": ["log:1"]}});
+    story.call("builder", "inspector.snapshot", message(number)).ok(seen);
+    purge(&mut story, OVER).ok(json!({"messages": purged(&[number])}));
+    let gone = json!({"outcomeEvidence": absent(), "disposition": {"outcome": "failed"}});
+    story.call("builder", "inspector.snapshot", message(number)).ok(gone);
     story
 }
 

@@ -358,6 +358,13 @@ fn damage() -> Vec<Vector> {
     ] {
         look(&format!("a life with a {pointer} that is none"), with(life(), pointer, value).to_string());
     }
+    let shown = json!({
+        "id": "admission_1", "token": "t", "nonce": "n", "worker": "", "profile": "loop", "adapterRefDigest": "d",
+        "kind": "mcp-session", "session": "session-1", "digest": "d", "bytes": 1, "until": START,
+    });
+    let failed = with(with(life(), "/decision", "accepted"), "/delivery", "failed");
+    look("a life that is before a model and failed", with(failed, "/admission", shown.clone()).to_string());
+    look("a life that is before a model and undecided", with(life(), "/admission", shown).to_string());
     let rejected = with(with(life(), "/decision", "rejected"), "/delivery", "adapter-submitted");
     look("a life in a state that cannot be", rejected.to_string());
     look("a life with an effect that cannot be", with(life(), "/outcome", "effect-observed").to_string());

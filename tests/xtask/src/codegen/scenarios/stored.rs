@@ -2,16 +2,19 @@
 
 use super::super::attestation::{digest, trusted};
 use super::START;
-use super::cast::{builder, envelope, message, profile, with, without, writer};
+use super::cast::{builder, envelope, message, message_at, message_id, profile, with, without, writer};
 use super::facts::{
     BUILDER_ROW, GRANT_ROW, WRITER_ROW, answer, builder_party, counters, event_id, grant, key_row_of, life,
-    message_row, part, row, stored, stored_at, task, writer_party,
+    message_row, part, row, stored, stored_at, task, under, writer_party,
 };
 use super::steps::{Vector, args, first_look, second_look, send_answers, send_params};
 use serde_json::{Value, json};
 
 pub(super) fn vectors() -> Vec<Vector> {
-    [of_operators(), declared_again(), sent(), callers(), found(), news(), mail()].into_iter().flatten().collect()
+    [of_operators(), declared_again(), sent(), callers(), found(), asked(), news(), mail()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// The scope of the operator's keys.
@@ -173,6 +176,97 @@ fn found() -> Vec<Vector> {
         step("not where a range begins after it", of(range("default/inc_writer-0002", "default0", 8, false), vec![]))
             .has(asked()),
     ]
+}
+
+/// What is asked for in the first round, and what its answers lead to.
+fn asked() -> Vec<Vector> {
+    let step = |name: &str, caller: &str, operation: &str, params: Value, answers: Vec<Value>, queries: Vec<Value>| {
+        Vector::new(&format!("asked for: {name}"), &[], "decide", args(caller, operation, &params, answers))
+            .ok(json!({"kind": "needs", "queries": queries}))
+    };
+    let key = |scope: &str, operation: &str| row("replay", &key_row_of(scope, operation, "idem_step-0001"));
+    let of = |collection: &str, limit: u32| {
+        under(collection, "", &format!("default/{}/inc_writer-0001", message_id(1)), limit)
+    };
+    let by = |collection: &str, incarnation: &str| under(collection, "", &format!("default/{incarnation}"), 8);
+    let whom = vec![of("life", 8), by("task", "inc_writer-0001"), by("box", "inc_writer-0001")];
+    let route = under("grant", "route", "default/inc_builder-0001/inc_writer-0001", 16);
+    let own = vec![row("task", BUILDER_ROW), row("box", BUILDER_ROW), route.clone()];
+    let look = "messages.getDisposition";
+    let failed = with(with(message_at(1, 0), "/outcome", "failed"), "/evidenceRefs", json!(["log:1"]));
+    let failed = with(failed, "/idempotencyKey", "idem_step-0001");
+    let events = under("audit", "message", &part(&message_row()), 50);
+    let events = with(events, "/start", format!("{}/{:016}", part(&message_row()), 1));
+    let builder_key = key("default/task/builder/inc_builder-0001/user:bob", "messages.recordOutcome");
+    let (first, second) = (first_look(), second_look());
+    let seen = [
+        first,
+        vec![
+            answer(of("message", 8), vec![stored(&message_row(), &json!({"envelope": {}}))]),
+            answer(of("evidence", 16), vec![]),
+        ],
+    ];
+    let second = second.iter().map(|answer| answer["query"].clone());
+    vec![
+        step("a sender's look", "writer", look, message(1), vec![], whom.clone()),
+        step("a receiver's look", "builder", look, message(1), vec![], [whom.clone(), own.clone()].concat()),
+        step(
+            "an outcome",
+            "builder",
+            "messages.recordOutcome",
+            failed,
+            vec![],
+            [vec![of("evidence", 16), builder_key], whom, own].concat(),
+        ),
+        step(
+            "all that a snapshot shows",
+            "alice",
+            "inspector.snapshot",
+            message(1),
+            seen.concat(),
+            [events].into_iter().chain(second).collect(),
+        ),
+        step(
+            "a send by a policy, of whichever owner's task",
+            "guard",
+            "messages.send",
+            send_params(&with(
+                with(envelope(1, "suggest", 0), "/sender/actorType", "policy"),
+                "/sender/actorId",
+                "guard",
+            )),
+            vec![],
+            vec![
+                key("default/policy/guard//", "messages.send"),
+                by("task", "inc_builder-0001/builder"),
+                route,
+                by("box", "inc_builder-0001"),
+                row("budget", "default/policy/guard//"),
+                by("task", "inc_writer-0001/writer"),
+                of("life", 8),
+                by("box", "inc_writer-0001"),
+            ],
+        ),
+        crowded(),
+    ]
+}
+
+/// Where the first answers are full of others, all that they leave out is asked for at once, with the parent.
+fn crowded() -> Vector {
+    let others = |body: &Value| -> Vec<Value> {
+        (1..=8).map(|number| stored(&format!("default/inc_builder-0001/builder/user:a{number}"), body)).collect()
+    };
+    let parent = with(life(), "/messageId", message_id(9));
+    let parent_row = message_row().replace(&message_id(1), &message_id(9));
+    let mut answers = send_answers(&counters(0, 0), None);
+    answers[1]["rows"] = others(&task(builder_party())).into();
+    answers[3]["rows"] = others(&counters(0, 0)).into();
+    let parents = under("life", "", &format!("default/{}", message_id(9)), 8);
+    answers.push(answer(parents, vec![stored(&parent_row, &parent)]));
+    let child = with(envelope(1, "suggest", 0), "/causality", json!({"parentMessageId": message_id(9)}));
+    let args = args("writer", "messages.send", &send_params(&child), answers);
+    let queries = json!([row("message", &parent_row), row("task", BUILDER_ROW), row("box", BUILDER_ROW)]);
+    Vector::new("asked for: what a send leads to", &[], "decide", args).ok(json!({"kind": "needs", "queries": queries}))
 }
 
 /// Whoever knows the record as it is waits for the next revision, where there is patience.

@@ -95,13 +95,16 @@ fn published() -> Story {
     let second = with(summary("coordination", 7), "/state", "blocked");
     publish(&mut story, "bob", second.clone(), Some(0)).at(MINUTE).rules(&["SM-4", "SM-5"]).ok(second.clone());
     story.call("writer", GET, get(builder())).ok(for_writer(second));
+    // Its own side may say whose it is.
+    story.call("builder", GET, with(get(builder()), "/owner", "user:bob")).ok(json!({"summaryVersion": 7}));
+    story.call("builder", GET, with(get(builder()), "/owner", "user:alice")).error("not-visible").same_as("unseen");
     // Through another relationship there is nothing.
     let other = with(get(builder()), "/relationshipId", "rel_other");
     story.call("writer", GET, other.clone()).error("not-visible").same_as("unseen");
     story.call("builder", GET, other).error("not-visible").same_as("unseen");
     let nobody = get(task_ref("nobody", "inc_nobody-0001"));
     story.call("writer", GET, nobody).error("not-visible").same_as("unseen");
-    let event = |cursor: u32, version: &str| json!({"cursor": cursor, "eventType": "task-summary-published", "relationshipId": "rel_work", "detail": {"summaryId": "sum_builder-1", "summaryVersion": version, "summaryDigest": absent()}});
+    let event = |cursor: u32, version: &str| json!({"cursor": cursor, "eventType": "task-summary-published", "revision": version.parse::<u32>().expect("a number"), "relationshipId": "rel_work", "detail": {"summaryId": "sum_builder-1", "summaryVersion": version, "summaryDigest": absent()}});
     story
         .call("writer", "tasks.wait", json!({"task": writer(), "timeoutMs": 0, "afterCursor": 2}))
         .ok(json!({"events": [event(3, "0"), event(4, "7")]}));

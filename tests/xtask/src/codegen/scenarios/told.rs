@@ -2,8 +2,8 @@
 
 use super::super::attestation::digest;
 use super::cast::{
-    MINUTE, SECOND, SETTLED, WRITER, adapter_ref, bound, builder, envelope, grant, message, message_at, message_id,
-    receipt, task_input, task_ref, with, writer,
+    MINUTE, SECOND, SETTLED, WRITER, adapter_ref, builder, envelope, grant, message, message_at, message_id, receipt,
+    task_input, task_ref, with, writer,
 };
 use super::facts::{BUILDER_ROW, WRITER_ROW, event_id};
 use super::story::{Story, absent, not, var};
@@ -64,19 +64,25 @@ fn of_a_task() -> Story {
 
 /// A rotation is one event in two streams, at the revision of what was retired.
 fn of_a_rotation() -> Story {
-    let mut story = Story::tasks("the event of a rotation");
+    let mut story = Story::granted("the event of a rotation", "peer");
+    let number = story.sent("suggest", 0);
     let attach = json!({"task": writer(), "adapterRef": adapter_ref(), "expectedRevision": 0});
     story.call("alice", "tasks.attach", attach).ok(json!({"revision": 1}));
     let next = task_input("writer", "inc_writer-0002");
     let params = json!({"previous": writer(), "next": next, "expectedRevision": 1});
     story.call("alice", "tasks.rotateIncarnation", params).ok(json!({"previous": {"revision": 2}}));
     let rotated = json!({
-        "cursor": 1, "eventId": event_id(&[(WRITER_ROW, 3), (NEXT_ROW, 1)]), "eventType": "task-rotated", "revision": 2,
+        "cursor": 1, "eventId": event_id(&[(WRITER_ROW, 5), (NEXT_ROW, 1)]), "eventType": "task-rotated", "revision": 2,
         "detail": {
             "nextIncarnationId": "inc_writer-0002", "previousIncarnationId": WRITER, "registrationDigest": some(),
         },
     });
     heard(&mut story, "writer-next", task_ref("writer", "inc_writer-0002"), vec![rotated]);
+    // Whoever was retired is told nothing more, not even of what it sent itself.
+    for look in ["messages.getDisposition", "audit.list", "inspector.snapshot"] {
+        story.call("writer", look, message(number)).refused("task-retired", "OP-4");
+        story.call("writer-next", look, message(number)).error("not-visible");
+    }
     story
 }
 
@@ -185,10 +191,13 @@ fn of_an_attempt() -> Story {
 /// What messages become without anybody deciding on them.
 fn of_labels() -> Story {
     let mut story = Story::granted("the events of messages that are over", "supervisor");
-    story.register("bob", bound("other", "inc_other-0001"));
+    let advice = with(envelope(9, "suggest", 0), "/freshness", json!({"expectedRunId": "run-1"}));
+    story.send(advice).ok(json!({"replay": false}));
     let (stale, revoked) = (story.sent("steer", 0), story.accepted("steer", 0));
     let update = json!({"task": builder(), "runtime": {"runId": "run-2"}, "expectedRevision": 0});
     story.call("builder", "tasks.updateRuntime", update).ok(json!({"revision": 1}));
+    // Advice is never stale, whatever it speaks of.
+    story.call("writer", "audit.list", message(9)).ok(json!([{"eventType": "message-durably-received"}]));
     let revoke = json!({"grantId": "grant_work-1", "expectedGrantVersion": 1});
     story.call("guard", "relationships.revoke", revoke).ok(json!({"replay": false}));
     let last = |number: u32, after: u32, kind: &str, revision: u32, detail: Value| {
