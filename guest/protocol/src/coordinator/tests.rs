@@ -7,6 +7,7 @@ mod contradictions;
 mod floods;
 mod lives;
 mod maintenance;
+mod operations;
 mod proposals;
 mod purge;
 mod reads;
