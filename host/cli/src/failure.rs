@@ -53,7 +53,8 @@ impl Failure {
             wit::ErrorCode::HostMisuse | wit::ErrorCode::RecordDamaged => Exit::Unusable,
             _ => Exit::Refused,
         };
-        let failure = Failure::refused(codes::name(error.code), &error.detail, of_detail(&error.detail));
+        let code = codes::name(error.code);
+        let failure = Failure::refused(code, &error.detail, codes::next(code, &error.detail));
         Failure { exit, pointer: error.pointer.clone(), ..failure }
     }
 
@@ -83,17 +84,6 @@ impl Failure {
         if !self.next.is_empty() {
             printer.warn(&format!("  next: {}", self.next));
         }
-    }
-}
-
-/// What to do about a rule that speaks of a form without showing it.
-pub fn of_detail(detail: &str) -> &'static str {
-    match detail.split_once(':') {
-        Some(("SH-8", _)) => {
-            "an id is the prefix of its kind and some letters, digits and ._:- after it: msg_parser_0001, inc_build_0001, \
-             rel_plan_build, grant_tour_0001, decision_tour_0001, proposal_0001, idem_first-1"
-        }
-        _ => "",
     }
 }
 

@@ -1,7 +1,8 @@
 //! Where operations run: in this process on a database, or on a server behind its socket.
 
-use crate::failure::{Exit, Failure, of_detail};
+use crate::failure::{Exit, Failure};
 use serde_json::Value;
+use threadmesh_runtime::codes;
 use threadmesh_server::tokens::Principal;
 
 /// The text of a `result` member, or the refusal.
@@ -53,27 +54,7 @@ pub fn reply(error: &str) -> Failure {
         Some("misuse" | "trap") | None => (Exit::Unusable, "run `threadmesh doctor`"),
         Some(_) if code == "store-outcome-unknown" => (Exit::Unusable, "repeat it with the same idempotency key"),
         Some(_) if data["retryable"] == true => (Exit::Refused, "this may pass: look again, then try again"),
-        Some(_) => match of_detail(data["detail"].as_str().unwrap_or_default()) {
-            "" => (Exit::Refused, advice(&code)),
-            next => (Exit::Refused, next),
-        },
+        Some(_) => (Exit::Refused, codes::next(&code, data["detail"].as_str().unwrap_or_default())),
     };
     Failure { exit, code, pointer: text(&data["pointer"]), detail: text(&data["detail"]), next: next.to_owned() }
-}
-
-/// What to do about a refusal, where that is not plain from its sentence.
-fn advice(code: &str) -> &'static str {
-    match code {
-        "method-not-found" => "see `threadmesh call --list`",
-        "params-invalid" | "json-syntax" => "see spec/schema/params for what the operation takes",
-        "authentication-required" => "name a token: --as NAME or --token-file FILE",
-        "not-visible" => "check the ids, and as whom you ask: --as NAME",
-        "control-plane-required" => "this is for users and policies: --as NAME of one",
-        "principal-mismatch" | "sender-actor-denied" => "call as the party that the request names: --as NAME",
-        "policy-denied" => "the owner of both tasks can allow it: relationships.grant",
-        "idempotency-conflict" => "use a new key or id for new content",
-        "mailbox-claim-invalid" | "state-conflict" => "see how it stands: `threadmesh show MESSAGE`",
-        "external-outcome-unknown" => "establish what happened first: adapter.reconcileSubmission, with evidence",
-        _ => "",
-    }
 }

@@ -224,7 +224,7 @@ fn check_entry(entry: &Entry) -> Result<(), String> {
 }
 
 /// Whether a credential may stand for this principal; what is wrong with it otherwise.
-pub(crate) fn check_principal(principal: &Principal) -> Result<(), String> {
+pub fn check_principal(principal: &Principal) -> Result<(), String> {
     let texts = [
         ("tenant", Some(&principal.tenant)),
         ("id", Some(&principal.id)),

@@ -44,7 +44,7 @@ pub(crate) fn rows(conn: &Connection, name: i64, query: &Query, limit: u32) -> r
 }
 
 /// A row of one of the selects, if it is what was written.
-fn checked(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
+pub(crate) fn checked(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
     let made =
         Row { id: row.get(0)?, key: row.get(1)?, revision: row.get(2)?, stamp: unsigned(row, 3)?, body: row.get(8)? };
     let body_sum = row.get(7)?;

@@ -106,7 +106,7 @@ fn a_slip_says_what_to_do_next() {
         ),
         (&["mcp", "--socket", "none", "--token-file", "/dev/null"], "token-unusable", "FILE.tokens/NAME"),
         (&["token", "create", "x", "--db", "mesh.db", "--kind", "task"], "usage", "--incarnation ID and --owner"),
-        (&[&send[..], World::ROUTE].concat(), "usage", "--expect-run ID"),
+        (&[&send[..], World::ROUTE].concat(), "envelope-invalid", "--expect-run ID"),
         (&get, "params-invalid", "inc_build_0001"),
     ] {
         let ran = rig.run(arguments);

@@ -6,8 +6,9 @@ use crate::mesh::{Mesh, fresh_key};
 use crate::target::{MeshArguments, SenderArguments, TaskName};
 use crate::terminal::Printer;
 use crate::words;
-use clap::Args;
+use clap::{Args, builder::PossibleValuesParser};
 use serde_json::{Value, json};
+use threadmesh_runtime::client::MailboxAckDecision;
 
 /// Claim a message and decide it.
 #[derive(Debug, Args)]
@@ -20,8 +21,8 @@ The message is looked for in the inbox, unless --sender says whose it is.")]
 pub struct Arguments {
     /// The message
     message: String,
-    /// accepted, rejected or deferred
-    #[arg(long, value_name = "DECISION", value_parser = ["accepted", "rejected", "deferred"])]
+    /// What is decided
+    #[arg(long, value_name = "DECISION", value_parser = PossibleValuesParser::new(MailboxAckDecision::WORDS))]
     decision: String,
     /// A reason code that goes with the decision
     #[arg(long, value_name = "CODE")]

@@ -101,16 +101,6 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
         "-" => input::text("-")?,
         text => text.to_owned(),
     };
-    if matches!(arguments.intent, Intent::Steer | Intent::Interrupt)
-        && arguments.expect_run.is_none()
-        && arguments.expect_objective.is_none()
-    {
-        return Err(Failure::unusable(
-            "usage",
-            "a steer or an interrupt names the run or the objective that it is meant for",
-            "add --expect-run ID or --expect-objective NUMBER",
-        ));
-    }
     let mut mesh = arguments.mesh.open()?;
     let sender = sender(arguments, mesh.as_mut())?;
     let sender_incarnation = sender["incarnationId"].clone();

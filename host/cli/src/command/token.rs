@@ -99,6 +99,10 @@ impl Place {
     }
 }
 
+/// What the token of a task takes.
+const OF_A_TASK: &str =
+    "a task takes --incarnation ID and --owner KIND:ID, as --incarnation inc_build_0001 --owner user:alice";
+
 /// Runs it.
 pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     match &arguments.action {
@@ -115,7 +119,8 @@ fn create(arguments: &Create, printer: Printer) -> Outcome {
         (false, Some(out)) => Some(out.clone()),
         (false, None) => Some(default_target(arguments)?),
     };
-    let principal = principal(arguments)?;
+    let principal = principal(arguments);
+    tokens::check_principal(&principal).map_err(|reason| Failure::unusable("usage", reason, OF_A_TASK))?;
     // The token is in its own file before the entry counts: an entry whose token nobody has would only be in the way.
     let (entry, token) = tokens::update(&path, |file| {
         let token = file.create(&path, &arguments.name, principal)?;
@@ -149,15 +154,8 @@ fn default_target(arguments: &Create) -> Result<PathBuf, Failure> {
     Ok(folder.join(&arguments.name))
 }
 
-fn principal(arguments: &Create) -> Result<Principal, Failure> {
-    if matches!(arguments.kind, KindName::Task) && (arguments.incarnation.is_none() || arguments.owner.is_none()) {
-        return Err(Failure::unusable(
-            "usage",
-            "the token of a task names its incarnation and its owner",
-            "add --incarnation ID and --owner KIND:ID, as --incarnation inc_build_0001 --owner user:alice",
-        ));
-    }
-    Ok(Principal {
+fn principal(arguments: &Create) -> Principal {
+    Principal {
         tenant: arguments.tenant.clone(),
         kind: match arguments.kind {
             KindName::User => Kind::User,
@@ -169,7 +167,7 @@ fn principal(arguments: &Create) -> Result<Principal, Failure> {
         incarnation: arguments.incarnation.clone(),
         owner: arguments.owner.clone(),
         worker: arguments.worker.clone(),
-    })
+    }
 }
 
 fn list(place: &Place, printer: Printer) -> Outcome {

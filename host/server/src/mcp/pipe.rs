@@ -126,10 +126,13 @@ impl Reader {
 
     /// Passes a message on, holds it, or answers it. Nothing where nobody listens any more.
     fn take(&self, line: String) -> Option<()> {
-        if let Err(fault) = serde_json::from_str::<Value>(&line) {
-            return self.answer("null", "json-syntax", &format!("a line is no JSON: {fault}"));
-        }
-        let Some(message) = Peek::of(&line) else { return self.to_server.blocking_send(line).ok() };
+        let message: Value = match serde_json::from_str(&line) {
+            Ok(message) => message,
+            Err(fault) => return self.answer("null", "json-syntax", &format!("a line is no JSON: {fault}")),
+        };
+        let Ok(message) = serde_json::from_value::<Peek>(message) else {
+            return self.to_server.blocking_send(line).ok();
+        };
         let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(id) = message.cancels() {
             under_way.forget(&id);

@@ -1,6 +1,6 @@
 //! `spec/errors.json` → the `Code` enum, the WIT enum and the table of the prose.
 
-use super::{HEADER, Output, literal, load, pascal};
+use super::{HEADER, Output, literal, load, pascal, rules};
 use anyhow::Result;
 use serde::Deserialize;
 use std::{collections::BTreeMap, fmt::Write, path::Path};
@@ -19,6 +19,9 @@ struct Code {
     rpc: i32,
     retryable: bool,
     meaning: String,
+    /// What a caller can do about it, where that is not plain.
+    #[serde(default)]
+    next: String,
 }
 
 pub(super) fn generate(root: &Path) -> Result<Vec<Output>> {
@@ -28,7 +31,7 @@ pub(super) fn generate(root: &Path) -> Result<Vec<Output>> {
         ("wit/errors.wit".into(), wit(&table)?),
         ("spec/errors.md".into(), prose(&table)?),
         ("guest/component/src/codes.rs".into(), mapping(&table)?),
-        ("host/runtime/src/codes.rs".into(), names(&table)?),
+        ("host/runtime/src/codes.rs".into(), names(&table, &rules::next_steps(root)?)?),
     ])
 }
 
@@ -78,7 +81,7 @@ fn mapping(table: &Table) -> Result<String> {
 }
 
 /// What hosts say about the codes.
-fn names(table: &Table) -> Result<String> {
+fn names(table: &Table, rules: &[(String, String)]) -> Result<String> {
     let mut out = String::from(HEADER);
     out += "//! Error codes for people and for JSON-RPC.\n\nuse crate::wit::ErrorCode;\n";
     let mut function = |doc: &str, name: &str, kind: &str, value: &dyn Fn(&Code) -> String| {
@@ -95,6 +98,16 @@ fn names(table: &Table) -> Result<String> {
     function("The JSON-RPC error number.", "rpc", "i32", &|code| code.rpc.to_string());
     function("Whether trying again later can help.", "retryable", "bool", &|code| code.retryable.to_string());
     function("The code in one sentence.", "meaning", "&'static str", &|code| literal(&code.meaning));
+    out += "\n/// What to do about a refusal: by the rule that its sentence begins with, or else by its code; empty where that is plain.\n";
+    out += "pub fn next(code: &str, detail: &str) -> &'static str {\n    match detail.split(':').next().unwrap_or_default() {\n";
+    for (rule, next) in rules {
+        writeln!(out, "        {} => {},", literal(rule), literal(next))?;
+    }
+    out += "        _ => match code {\n";
+    for Code { code, next, .. } in table.codes.iter().filter(|code| !code.next.is_empty()) {
+        writeln!(out, "            {} => {},", literal(code), literal(next))?;
+    }
+    out += "            _ => \"\",\n        },\n    }\n}\n";
     Ok(out)
 }
 
@@ -118,11 +131,11 @@ fn prose(table: &Table) -> Result<String> {
     for (group, meaning) in &table.groups {
         writeln!(out, "| {group} | {meaning} |")?;
     }
-    out += "\n| code | group | public code | JSON-RPC | retry | meaning |\n|---|---|---|---|---|---|\n";
+    out += "\n| code | group | public code | JSON-RPC | retry | meaning | what to do |\n|---|---|---|---|---|---|---|\n";
     for code in &table.codes {
         let retry = if code.retryable { "yes" } else { "no" };
-        let Code { code, group, public, rpc, meaning, .. } = code;
-        writeln!(out, "| `{code}` | {group} | `{public}` | {rpc} | {retry} | {meaning} |")?;
+        let Code { code, group, public, rpc, meaning, next, .. } = code;
+        writeln!(out, "| `{code}` | {group} | `{public}` | {rpc} | {retry} | {meaning} | {next} |")?;
     }
     Ok(out)
 }

@@ -22,6 +22,9 @@ struct Rule {
     source: String,
     #[serde(default = "yes")]
     toggle: bool,
+    /// What a caller can do about it, where that is not plain.
+    #[serde(default)]
+    next: String,
 }
 
 const fn yes() -> bool {
@@ -45,6 +48,12 @@ pub(super) fn generate(root: &Path) -> Result<Vec<Output>> {
 /// The ids of all rules, in order.
 pub(crate) fn ids(root: &Path) -> Result<Vec<String>> {
     Ok(groups(root)?.into_iter().flat_map(|(_, group)| group.rules).map(|rule| rule.id).collect())
+}
+
+/// The rules that say what to do about them, with what they say.
+pub(super) fn next_steps(root: &Path) -> Result<Vec<(String, String)>> {
+    let rules = groups(root)?.into_iter().flat_map(|(_, group)| group.rules);
+    Ok(rules.filter(|rule| !rule.next.is_empty()).map(|rule| (rule.id, rule.next)).collect())
 }
 
 fn groups(root: &Path) -> Result<Vec<(String, Group)>> {

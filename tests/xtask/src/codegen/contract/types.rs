@@ -123,6 +123,9 @@ impl Types {
             write!(text, "    /// `{word}`\n{default}    #[serde(rename = {word:?})]\n    {variant},\n")?;
         }
         text += "}\n";
+        let words: Vec<String> = words.iter().filter_map(Json::text).map(|word| format!("{word:?}")).collect();
+        write!(text, "\nimpl {name} {{\n    /// The words, in the order of the schema.\n")?;
+        writeln!(text, "    pub const WORDS: &'static [&'static str] = &[{}];\n}}", words.join(", "))?;
         self.add(name, text)
     }
 
