@@ -111,7 +111,8 @@ fn answered<T: Into<Value>>(outcome: Outcome<T>) -> Result<Result<Value, Error>,
     Ok(outcome?.map(Into::into))
 }
 
-fn verdict(verdict: &Verdict) -> Value {
+/// A verdict as the drivers write it: the subject is a text that holds JSON.
+pub fn verdict(verdict: &Verdict) -> Value {
     json!({
         "attestationId": verdict.attestation_id,
         "keyId": verdict.key_id,

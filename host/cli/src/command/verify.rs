@@ -6,7 +6,7 @@ use crate::terminal::Printer;
 use crate::{input, time};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
-use threadmesh_runtime::{Session, wit::Verdict};
+use threadmesh_runtime::{Session, driver, wit::Verdict};
 
 /// Verify an attestation, or a disposition with its attestations, offline.
 #[derive(Debug, Args)]
@@ -132,16 +132,9 @@ fn expected(arguments: &Arguments) -> Map<String, Value> {
 }
 
 fn as_json(verdict: &Verdict) -> Value {
-    json!({
-        "attestationId": verdict.attestation_id,
-        "keyId": verdict.key_id,
-        "algorithm": verdict.algorithm,
-        "actorId": verdict.actor_id,
-        "trustDomain": verdict.trust_domain,
-        "policyId": verdict.policy_id,
-        "signedPayloadDigest": verdict.signed_payload_digest,
-        "subject": serde_json::from_str::<Value>(&verdict.subject).unwrap_or_default(),
-    })
+    let mut shown = driver::verdict(verdict);
+    shown["subject"] = serde_json::from_str(&verdict.subject).unwrap_or_default();
+    shown
 }
 
 fn for_people(file: &str, verdict: &Verdict) -> Vec<String> {
