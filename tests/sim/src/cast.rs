@@ -214,7 +214,7 @@ pub fn declaration(name: &str, version: u32) -> Value {
     let mut declaration = json!({
         "profile": name, "digest": outside::digest(name, version), "executor": if hosted { "host" } else { "caller" },
         "capabilities": capabilities(name), "deadlineMs": outside::DEADLINE_MS, "settleMs": outside::SETTLE_MS,
-        "canQuery": matches!(name, "steady" | "sloppy"), "absentFinal": name == "steady",
+        "canQuery": matches!(name, "steady" | "sloppy"), "absentFinal": outside::keeps_word(name),
     });
     if name == "own" {
         let kinds = ["acp-session", "codex-app-server", "gemini-headless", "mcp-session"];

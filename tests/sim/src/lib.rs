@@ -20,12 +20,14 @@
 //! ```
 
 pub mod actions;
+pub mod backing;
 pub mod cast;
 pub mod coverage;
 pub mod life;
 pub mod machines;
 pub mod minimise;
 pub mod model;
+mod moment;
 pub mod node;
 pub mod oracle;
 pub mod outside;

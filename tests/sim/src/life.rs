@@ -57,13 +57,15 @@ pub struct Outcome {
     pub recorded: Vec<Recorded>,
 }
 
-/// What to keep of a life beside the outcome.
+/// What to keep of a life beside the outcome, and where to live it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Keep {
     /// The trace.
     pub trace: bool,
     /// The calls.
     pub calls: bool,
+    /// The facts in a file instead of in memory.
+    pub file: bool,
 }
 
 impl Life {
@@ -82,7 +84,8 @@ impl Life {
 
     /// Lives it over `core`.
     pub fn live(&self, core: &Arc<dyn Core>, keep: Keep) -> Outcome {
-        let setup = Setup { seed: self.seed, hosts: self.hosts, trace: keep.trace, record: keep.calls };
+        let setup =
+            Setup { seed: self.seed, hosts: self.hosts, trace: keep.trace, record: keep.calls, file: keep.file };
         let world = World::new(Arc::clone(core), &setup);
         begin(&world, self.seed);
         for action in &self.actions {

@@ -3,6 +3,7 @@
 //! ```text
 //! threadmesh-sim --seeds 1..1000            live them all, and say what was seen
 //! threadmesh-sim --seeds 1..1000 --component  the same over the component instead of the native rules
+//! threadmesh-sim --seeds 1..1000 --file     the same over files, which every process opens for itself
 //! threadmesh-sim --seed 7 --trace           live one and tell everything
 //! threadmesh-sim --seed 7 --minimise        make a failing one shorter, and print it as a scenario
 //! threadmesh-sim --seeds 1..99 --without PO-3  with one rule switched off: what is seen of it?
@@ -35,6 +36,7 @@ struct Wanted {
     trace: bool,
     minimise: bool,
     component: bool,
+    file: bool,
     without: Option<Rule>,
     model: Option<World>,
 }
@@ -42,7 +44,7 @@ struct Wanted {
 fn main() -> ExitCode {
     let Some(wanted) = wanted(std::env::args().skip(1)) else {
         eprintln!(
-            "usage: threadmesh-sim (--seeds A..B | --seed N | --model MESSAGESxPAIRS[xTRIES]) [--trace] [--minimise] [--component] [--without RULE]"
+            "usage: threadmesh-sim (--seeds A..B | --seed N | --model MESSAGESxPAIRS[xTRIES]) [--trace] [--minimise] [--component] [--file] [--without RULE]"
         );
         return ExitCode::from(2);
     };
@@ -63,7 +65,7 @@ fn main() -> ExitCode {
     };
     let (mut coverage, mut failing, begun) = (Coverage::default(), Vec::new(), Instant::now());
     for seed in wanted.first..=wanted.last {
-        let outcome = Life::draw(seed).live(&core, Keep { trace: wanted.trace, calls: false });
+        let outcome = Life::draw(seed).live(&core, Keep { trace: wanted.trace, calls: false, file: wanted.file });
         outcome.trace.iter().for_each(|line| println!("{line}"));
         coverage.add(&outcome.stats, &outcome.seen);
         if let Some(violation) = outcome.violations.first() {
@@ -99,6 +101,7 @@ fn wanted(args: impl Iterator<Item = String>) -> Option<Wanted> {
             "--trace" => wanted.trace = true,
             "--minimise" => wanted.minimise = true,
             "--component" => wanted.component = true,
+            "--file" => wanted.file = true,
             "--model" => wanted.model = Some(world(&args.next()?)?),
             "--without" => {
                 let id = args.next()?;
@@ -177,7 +180,7 @@ fn report(coverage: &Coverage, seconds: f64) {
 fn shorten(seed: u64, core: &Arc<dyn Core>) {
     let fails = |life: &Life| !life.live(core, Keep::default()).violations.is_empty();
     let short = minimise::minimise(&Life::draw(seed), fails);
-    let outcome = short.live(core, Keep { trace: true, calls: true });
+    let outcome = short.live(core, Keep { trace: true, calls: true, file: false });
     println!("seed {seed} with {} actions:", short.actions.len());
     short.actions.iter().for_each(|action| println!("  {action}"));
     outcome.trace.iter().for_each(|line| println!("{line}"));

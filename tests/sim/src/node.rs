@@ -16,7 +16,7 @@ use threadmesh_runtime::{
     Core, Host, codes,
     dispatcher::{Caller, Config, Dispatcher, Refusal},
     host::{Entropy, HostError},
-    store::{MemoryStore, Store},
+    store::Store,
     wit::Status,
 };
 
@@ -42,8 +42,8 @@ pub struct Start {
     pub world: Weak<World>,
     /// The rules.
     pub core: Arc<dyn Core>,
-    /// The shared store.
-    pub store: Arc<MemoryStore>,
+    /// Its own way to the shared facts.
+    pub store: Arc<dyn Store>,
     /// The process's number.
     pub process: u64,
     /// How wrong its clock is.
@@ -113,7 +113,9 @@ impl Caller for AsHost {
         }
         let mut principal = crate::cast::host();
         tenant.clone_into(&mut principal.tenant);
-        let asked = Asked { operation: method, text: params, params: serde_json::from_str(params).unwrap_or_default() };
+        let parsed: serde_json::Value = serde_json::from_str(params).unwrap_or_default();
+        world.vouched(node.process, method, &parsed);
+        let asked = Asked { operation: method, text: params, params: parsed };
         match world.invoke(&node, &principal, asked) {
             Ok((reply, error)) if reply.status == Status::Refused => Err(refused(&error)),
             Ok((reply, _)) => Ok(reply.body),

@@ -17,6 +17,7 @@ mod asked;
 mod commit;
 mod duties;
 mod gate;
+mod hosts;
 mod intents;
 mod kept;
 mod outcomes;
@@ -80,6 +81,8 @@ pub struct Oracle {
     rewound: bool,
     begun: BTreeMap<String, Begun>,
     effects: BTreeMap<String, u32>,
+    /// Revoked grants, and the process that revoked each.
+    revoked: BTreeMap<String, u64>,
     /// Messages about which the operator said what is not so.
     misled: BTreeSet<String>,
     dispatched: BTreeSet<String>,
@@ -115,6 +118,7 @@ impl Oracle {
             rewound: false,
             begun: BTreeMap::new(),
             effects: BTreeMap::new(),
+            revoked: BTreeMap::new(),
             misled: BTreeSet::new(),
             dispatched: BTreeSet::new(),
             accepted: BTreeMap::new(),

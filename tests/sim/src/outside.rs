@@ -99,6 +99,11 @@ impl Outside {
         due.into_iter().map(|(_, work)| work).collect()
     }
 
+    /// Whether an adapter is at work on a call with this key.
+    pub fn flies(&self, key: &str) -> bool {
+        self.flying.contains(key)
+    }
+
     /// Whether anybody asked about this key.
     fn was_asked(&self, key: &str) -> bool {
         self.asked.contains(key)
@@ -138,7 +143,7 @@ struct Target {
 /// The profiles of a host process. `version` changes their digests.
 pub fn profiles(world: &Weak<World>, process: u64, alive: &Arc<AtomicBool>, version: u32) -> Vec<Profile> {
     let profile = |&(name, hosted): &(&str, bool)| {
-        let steady = name == "steady";
+        let steady = keeps_word(name);
         let target = Target { world: world.clone(), process, alive: Arc::clone(alive), steady };
         Profile {
             name: name.into(),
@@ -147,7 +152,7 @@ pub fn profiles(world: &Weak<World>, process: u64, alive: &Arc<AtomicBool>, vers
             deadline: Duration::from_millis(DEADLINE_MS as u64),
             settle: Duration::from_millis(SETTLE_MS as u64),
             can_query: matches!(name, "steady" | "sloppy"),
-            absent_final: steady,
+            absent_final: keeps_word(name),
             query: QueryPolicy {
                 deadline: Duration::from_secs(5),
                 backoff: Duration::from_secs(1),
@@ -158,6 +163,11 @@ pub fn profiles(world: &Weak<World>, process: u64, alive: &Arc<AtomicBool>, vers
         }
     };
     PROFILES.iter().filter(|(_, hosted)| *hosted).map(profile).collect()
+}
+
+/// Whether what the target of this profile calls final is.
+pub fn keeps_word(name: &str) -> bool {
+    name == "steady"
 }
 
 /// The digest of a profile's configuration.
@@ -289,6 +299,7 @@ impl Adapter for Target {
     fn query(&self, query: &Query, _deadline: Instant) -> QueryOutcome {
         let dead = || QueryOutcome::Unanswerable(Reason::new("simulated", "dead"));
         let Some(world) = self.world.upgrade().filter(|_| self.alive.load(Relaxed)) else { return dead() };
+        world.asked(&query.submission_id, self.process);
         self.ask(&world, &query.idempotency_key)
     }
 }

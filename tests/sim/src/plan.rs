@@ -46,6 +46,8 @@ pub const SCRUBS: &[&str] = &["scrub-held", "scrub-failed"];
 pub const OTHERS: &[&str] = &[
     "crash",
     "race",
+    "race-in-read",
+    "call-handed-twice",
     "clock-forward",
     "clock-back",
     "clock-leaps",
@@ -74,6 +76,10 @@ pub struct Plan {
     pub store: Option<(&'static str, u32)>,
     /// Somebody else commits between what is read and what is written; the salt of what he does.
     pub race: Option<u64>,
+    /// Somebody else commits between two readings of one decision: the salt of what he does, and before which reading.
+    pub race_in_read: Option<(u64, u32)>,
+    /// The dispatcher is handed the same call once more.
+    pub again: bool,
     /// The point at which the process ends.
     pub pause: Option<&'static str>,
     /// What an adapter does with the next call.
@@ -99,6 +105,8 @@ impl Plan {
         Self {
             store: some(random, 12, STORE).map(|fault| (fault, random.below(3) as u32)),
             race: random.chance(10).then(|| random.draw()),
+            race_in_read: random.chance(25).then(|| (random.draw(), random.below(3) as u32)),
+            again: random.chance(25),
             pause: some(random, 14, &PAUSES.iter().map(|(point, _)| *point).collect::<Vec<_>>()),
             submit: some(random, 80, SUBMITS),
             query: some(random, 65, QUERIES),

@@ -43,6 +43,7 @@ pub(crate) fn settle(world: &World) {
         world.time.pass(31_000);
         world.tick();
         (0..world.slots()).for_each(|slot| dispatch(world, slot));
+        world.followed();
         let unknown = |life: &Value| life["attempt"]["state"] == "outcome-unknown";
         if !world.oracle(|oracle| oracle.rows("life").any(|(_, life)| unknown(life))) {
             break;

@@ -13,13 +13,13 @@ use std::{
     time::Duration,
 };
 use threadmesh_runtime::store::{
-    Answer, Applied, ApplyError, Batch, Changes, Conflict, EffectLease, Epoch, LeasedEffect, MemoryStore, Query,
-    ReadSet, Scrub, Store, StoreError,
+    Answer, Applied, ApplyError, Batch, Changes, Conflict, EffectLease, Epoch, LeasedEffect, Query, ReadSet, Scrub,
+    Store, StoreError,
 };
 
 /// A host's connection.
 pub struct FaultyStore {
-    inner: Arc<MemoryStore>,
+    inner: Arc<dyn Store>,
     world: Weak<World>,
     /// Which host process it belongs to.
     process: u64,
@@ -30,7 +30,7 @@ pub struct FaultyStore {
 
 impl FaultyStore {
     /// The connection of `process`, which works while that is `alive`.
-    pub fn new(inner: Arc<MemoryStore>, world: Weak<World>, process: u64, alive: Arc<AtomicBool>) -> Self {
+    pub fn new(inner: Arc<dyn Store>, world: Weak<World>, process: u64, alive: Arc<AtomicBool>) -> Self {
         Self { inner, world, process, alive, broken: AtomicBool::new(false), commits: AtomicU64::new(0) }
     }
 
@@ -47,6 +47,16 @@ impl FaultyStore {
         let queries: Vec<Query> = collections.iter().map(all).collect();
         let answers = self.inner.read(&queries).unwrap_or_default();
         answers.into_iter().flat_map(|answer| answer.rows).map(|row| (row.id, row.body)).collect()
+    }
+
+    /// The store without its faults.
+    pub fn inner(&self) -> &dyn Store {
+        self.inner.as_ref()
+    }
+
+    /// Which process has this connection.
+    pub fn process(&self) -> u64 {
+        self.process
     }
 
     /// How many commits are durable that went this way.
@@ -84,7 +94,7 @@ impl Store for FaultyStore {
             return Err(io("the read failed"));
         }
         if let Some(world) = self.world.upgrade() {
-            world.race(self.process);
+            world.race_in_read(self);
         }
         self.inner.read(queries)
     }

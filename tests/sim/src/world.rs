@@ -5,19 +5,22 @@
 
 use crate::{
     actions,
+    backing::Backing,
     cast::{self, Cast},
     coverage::Stats,
+    moment,
     node::{self, Node, Start},
-    oracle::{Context, Oracle},
-    outside::{Outside, Truth},
+    oracle::{Context, Oracle, attempts},
+    outside::{self, Outside, Truth},
     plan::{PAUSES, Plan},
     random::Random,
     scenario::Recorded,
+    store::FaultyStore,
     time::Time,
 };
 use serde_json::Value;
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -27,8 +30,8 @@ use threadmesh_runtime::{
     Core, HostError, Reply,
     dispatcher::CallEffect,
     host::Invocation,
-    store::{Changes, MemoryStore},
-    wit::{Principal, Status},
+    store::Changes,
+    wit::{Principal, Request, Status},
 };
 
 /// How deep actions may stand inside each other.
@@ -48,13 +51,15 @@ pub struct World {
     /// The true time.
     pub time: Time,
     core: Arc<dyn Core>,
-    store: Arc<MemoryStore>,
+    backing: Backing,
     slots: Mutex<Vec<Slot>>,
     outside: Mutex<Outside>,
     oracle: Mutex<Oracle>,
     cast: Mutex<Cast>,
     plans: Mutex<Vec<Plan>>,
     contexts: Mutex<Vec<Arc<Context>>>,
+    /// What reads would have answered around a commit in the middle of them, by how deep they stand.
+    moments: Mutex<BTreeMap<usize, [String; 2]>>,
     stats: Mutex<Stats>,
     trace: Option<Mutex<Vec<String>>>,
     recorded: Option<Mutex<Vec<Recorded>>>,
@@ -73,6 +78,8 @@ pub struct Setup {
     pub trace: bool,
     /// Whether to keep every call.
     pub record: bool,
+    /// Whether the facts are kept in a file.
+    pub file: bool,
 }
 
 /// What is asked of a host: the params as they are sent, and as they read.
@@ -117,13 +124,14 @@ impl World {
             me: me.clone(),
             time: Time::new(),
             core,
-            store: Arc::new(MemoryStore::new()),
+            backing: Backing::new(setup.file).unwrap_or_else(|error| panic!("no directory for a file: {error}")),
             slots: Mutex::new((0..setup.hosts).map(|_| Slot::default()).collect()),
             outside: Mutex::default(),
             oracle: Mutex::new(Oracle::new()),
             cast: Mutex::default(),
             plans: Mutex::default(),
             contexts: Mutex::default(),
+            moments: Mutex::default(),
             stats: Mutex::default(),
             trace: setup.trace.then(Mutex::default),
             recorded: setup.record.then(Mutex::default),
@@ -208,10 +216,14 @@ impl World {
             return;
         }
         let skew = lock(&self.slots).get(slot).map_or(0, |slot| slot.skew);
+        let store = match self.backing.connect() {
+            Ok(store) => store,
+            Err(error) => return self.oracle(|oracle| oracle.violation(format!("the store does not open: {error}"))),
+        };
         let start = Start {
             world: self.me.clone(),
             core: Arc::clone(&self.core),
-            store: Arc::clone(&self.store),
+            store,
             process: self.processes.fetch_add(1, Relaxed) + 1,
             skew,
             profiles: self.cast(|cast| cast.profiles),
@@ -290,7 +302,13 @@ impl World {
             if node.alive.load(Relaxed)
                 && let Some(dispatcher) = node.dispatcher.get()
             {
+                let again = self.spend(|plan| std::mem::take(&mut plan.again).then_some(())).is_some();
+                let twice = again.then(|| CallEffect { key: effect.key.clone(), body: effect.body.clone() });
                 dispatcher.perform(CallEffect { key: effect.key, body: effect.body });
+                if let Some(twice) = twice {
+                    self.count("call-handed-twice");
+                    dispatcher.perform(twice);
+                }
             }
         }
         match reply.status {
@@ -359,6 +377,7 @@ impl World {
         let invocation = Invocation { principal: Some(who), operation, params: text, finished: &[] };
         let result = node.host.run(invocation, &threadmesh_runtime::host::Cancel::default());
         lock(&self.contexts).pop();
+        let moments = lock(&self.moments).remove(&lock(&self.contexts).len());
         self.stats(|stats| stats.operation(who, operation, &result));
         self.note(|| told(node.process, who, operation, &context.params, &result));
         if let Some(recorded) = &self.recorded {
@@ -370,6 +389,9 @@ impl World {
             return Err(HostError::Store(threadmesh_runtime::store::StoreError::Io { detail }));
         }
         let reply = result?;
+        if let Some(moments) = moments {
+            self.oracle(|oracle| oracle.read_at_one_moment(operation, &reply.body, &moments));
+        }
         let committed = node.store.commits() - before;
         let body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
         self.oracle(|oracle| oracle.answered(&context, &reply, &body, committed));
@@ -425,6 +447,84 @@ impl World {
         }
     }
 
+    /// Lets somebody else commit between two readings of one decision, if that is planned. Around it, what a read would
+    /// have answered is noted.
+    pub fn race_in_read(&self, store: &FaultyStore) {
+        let process = store.process();
+        if !self.runs(process) || lock(&self.plans).len() >= DEPTH_MAX || self.idle().is_empty() {
+            return;
+        }
+        let salt = self.spend(|plan| {
+            let (salt, left) = plan.race_in_read?;
+            plan.race_in_read = left.checked_sub(1).map(|left| (salt, left));
+            (left == 0).then_some(salt)
+        });
+        let Some(salt) = salt else { return };
+        self.count("race-in-read");
+        let request = self.asked_for(process);
+        let answer = || {
+            let (request, now) = request.as_ref()?;
+            moment::answer(self.core.as_ref(), store.inner(), request, *now)
+        };
+        let before = answer();
+        self.inside(salt);
+        if let (Some(before), Some(after)) = (before, answer()) {
+            let depth = lock(&self.contexts).len().saturating_sub(1);
+            lock(&self.moments).insert(depth, [before, after]);
+        }
+    }
+
+    /// What `process` is asked for now and at what time, unless its clock is behind.
+    fn asked_for(&self, process: u64) -> Option<(Request, i64)> {
+        let context = lock(&self.contexts).last().cloned()?;
+        let node =
+            lock(&self.slots).iter().filter_map(|slot| slot.node.clone()).find(|node| node.process == process)?;
+        let now = self.time.now() + node.skew.load(Relaxed);
+        let request = Request {
+            operation: context.operation.clone(),
+            principal: Some(context.who.clone()),
+            params: context.params.to_string(),
+            instance: node.host.instance().into(),
+            cursor: None,
+        };
+        (node.store.inner().last_time().ok()? <= now).then_some((request, now))
+    }
+
+    /// A process asks a target about an attempt.
+    pub fn asked(&self, submission: &str, process: u64) {
+        let wall = self.time.now() + self.skew_of(process);
+        self.oracle(|oracle| oracle.asked(submission, process, wall));
+    }
+
+    fn skew_of(&self, process: u64) -> i64 {
+        let slots = lock(&self.slots);
+        let node = slots.iter().filter_map(|slot| slot.node.as_ref()).find(|node| node.process == process);
+        node.map_or(0, |node| node.skew.load(Relaxed))
+    }
+
+    /// A process asks its own host for something: if that is to record that a call never comes, it must know.
+    pub fn vouched(&self, process: u64, operation: &str, params: &Value) {
+        if operation != "adapter.recordQuery" || params["result"] != "absent-final" {
+            return;
+        }
+        let submission = params["submissionId"].as_str().unwrap_or_default();
+        let attempt = self.oracle(|oracle| {
+            let (_, life) = oracle.life_of(submission)?;
+            attempts(life).find(|attempt| attempt["id"] == submission).cloned()
+        });
+        let text = |name: &str| attempt.as_ref().and_then(|attempt| attempt[name].as_str()).unwrap_or_default();
+        let flies = self.outside(|outside| outside.flies(text("key")));
+        let keeps = outside::keeps_word(text("profile"));
+        self.oracle(|oracle| oracle.absent_for_good(submission, process, keeps, flies));
+    }
+
+    /// Every host has run what it had left to do.
+    pub fn followed(&self) {
+        let alive: BTreeSet<u64> =
+            (0..self.slots()).filter_map(|slot| self.node(slot)).map(|node| node.process).collect();
+        self.oracle(|oracle| oracle.followed(|process| alive.contains(&process)));
+    }
+
     /// The dispatcher of `process` passes a point.
     pub fn pause(&self, process: u64, point: &'static str) {
         if self.spend(|plan| plan.pause.take_if(|planned| *planned == point)).is_some() {
@@ -458,7 +558,7 @@ impl World {
     }
 
     /// Lets others move while an adapter of `process` is at work, and time pass.
-    pub fn meanwhile(&self, _process: u64) {
+    pub fn meanwhile(&self, process: u64) {
         let mut random = Random::new(self.meanwhile_salt());
         if lock(&self.plans).len() < DEPTH_MAX {
             for _ in 0..=random.below(3) {
@@ -467,6 +567,19 @@ impl World {
         }
         self.time.pass(random.below(40_000) as i64);
         self.tick();
+        if random.chance(40) {
+            self.look_after(process);
+        }
+    }
+
+    /// The process sees to what is unresolved, also while one of its own calls hangs.
+    fn look_after(&self, process: u64) {
+        let node = lock(&self.slots).iter().filter_map(|slot| slot.node.clone()).find(|node| node.process == process);
+        let Some(node) = node.filter(|node| node.alive.load(Relaxed)) else { return };
+        if let Some(dispatcher) = node.dispatcher.get() {
+            dispatcher.sweep();
+            while dispatcher.ask_one() {}
+        }
     }
 
     /// An action in the middle of another one.

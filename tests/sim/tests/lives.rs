@@ -19,6 +19,8 @@ const LIVES: u64 = 1000;
 const MORE: u64 = 3;
 /// Every how manieth life is decided by the component and the native rules together.
 const TWIN_EVERY: u64 = 25;
+/// How many lives are lived over files as well.
+const LIVES_OVER_FILES: u64 = 80;
 /// How often each kind of fault must have happened.
 const FAULTS_MIN: u64 = 2;
 
@@ -103,13 +105,26 @@ fn surprising(coverage: &Coverage) -> Vec<String> {
 fn a_life_is_lived_again_exactly() {
     let mut digests = BTreeSet::new();
     for seed in 1..=12 {
-        let lived = || Life::draw(seed).live(&native(), Keep { trace: true, calls: false });
+        let lived = || Life::draw(seed).live(&native(), Keep { trace: true, ..Keep::default() });
         let (one, other) = (lived(), lived());
         assert_eq!(one.trace, other.trace, "seed {seed}");
         assert_eq!(one.stats.digest, other.stats.digest, "seed {seed}");
         digests.insert(one.stats.digest);
     }
     assert_eq!(digests.len(), 12, "different seeds give different lives");
+}
+
+/// Every process opens the file for itself, and what is lived is what is lived in memory.
+#[test]
+fn lives_over_files_are_the_same() {
+    let begun = Instant::now();
+    for seed in 1..=LIVES_OVER_FILES {
+        let lived = |file| Life::draw(seed).live(&native(), Keep { file, ..Keep::default() });
+        let (memory, file) = (lived(false), lived(true));
+        assert!(file.violations.is_empty(), "threadmesh-sim --file --seed {seed}: {:?}", file.violations);
+        assert_eq!(memory.stats.digest, file.stats.digest, "seed {seed} goes another way over a file");
+    }
+    println!("{LIVES_OVER_FILES} lives over files in {:.1} s", begun.elapsed().as_secs_f64());
 }
 
 #[test]

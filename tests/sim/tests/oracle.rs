@@ -79,7 +79,7 @@ fn shortened(core: &Arc<dyn Core>) {
     let failing = (1..=LIVES).map(Life::draw).find(|life| violated(life, core).is_some()).expect("seen before");
     let short = minimise(&failing, |life| violated(life, core).is_some());
     assert!(short.actions.len() * 4 <= failing.actions.len(), "{} actions are left", short.actions.len());
-    let outcome = short.live(core, Keep { trace: false, calls: true });
+    let outcome = short.live(core, Keep { calls: true, ..Keep::default() });
     assert!(!outcome.violations.is_empty(), "the short life fails too");
     let vector = scenario("a revoked grant", &outcome.recorded);
     assert!(performs(&vector), "the scenario does what the life did: {vector}");
