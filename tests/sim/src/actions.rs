@@ -95,6 +95,7 @@ const fn row(name: &'static str, weight: usize, theme: Option<Theme>, run: fn(&W
 /// All actions.
 pub static TABLE: &[Row] = &[
     row("send", 90, None, mail::send),
+    row("crowd", 2, Some(Theme::Authority), mail::crowd),
     row("send-again", 14, Some(Theme::Passing), mail::send_again),
     row("send-batch", 14, Some(Theme::Passing), mail::send_batch),
     row("told", 45, None, facts::told),

@@ -5,6 +5,9 @@ use tempfile::TempDir;
 use threadmesh_runtime::store::{MemoryStore, Store};
 use threadmesh_store_sqlite::{Options, SqliteStore, Synchronous};
 
+/// So few pages that journal and log are carried over several times in a life.
+const SMALL: u32 = 8;
+
 /// The facts of one life, which end with it.
 pub enum Backing {
     /// In memory: one store for all processes.
@@ -25,7 +28,9 @@ impl Backing {
             Self::Memory(store) => Ok(Arc::clone(store) as Arc<dyn Store>),
             Self::File(place) => {
                 // Processes end in lives, and machines do not: what was written is there without waiting for the disk.
-                let options = Options { synchronous: Synchronous::Off, ..Options::default() };
+                let (journal_pages, checkpoint_pages) = (SMALL, SMALL);
+                let synchronous = Synchronous::Off;
+                let options = Options { synchronous, journal_pages, checkpoint_pages, ..Options::default() };
                 let store = SqliteStore::open(place.path().join("life.db"), options);
                 store.map(|store| Arc::new(store) as Arc<dyn Store>).map_err(|error| error.to_string())
             }

@@ -213,7 +213,7 @@ pub fn declaration(name: &str, version: u32) -> Value {
     let hosted = outside::PROFILES.iter().any(|(known, hosted)| *known == name && *hosted);
     let mut declaration = json!({
         "profile": name, "digest": outside::digest(name, version), "executor": if hosted { "host" } else { "caller" },
-        "capabilities": capabilities(name), "deadlineMs": outside::DEADLINE_MS, "settleMs": outside::SETTLE_MS,
+        "capabilities": capabilities(name), "deadlineMs": outside::DEADLINE_MS, "settleMs": outside::settle_ms(name),
         "canQuery": matches!(name, "steady" | "sloppy"), "absentFinal": outside::keeps_word(name),
     });
     if name == "own" {

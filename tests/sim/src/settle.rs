@@ -65,7 +65,7 @@ pub(crate) fn settle(world: &World) {
 fn dispatch(world: &World, slot: usize) {
     let Some(node) = world.node(slot) else { return };
     for _ in 0..TRIES {
-        if !node.host.follow_one() {
+        if !world.follow(slot) {
             break;
         }
     }

@@ -343,6 +343,11 @@ impl World {
         self.by_itself(slot, "maintenance.recordScrub", work).unwrap_or(0)
     }
 
+    /// A host runs the next page of what an operation left to do; whether there was one.
+    pub fn follow(&self, slot: usize) -> bool {
+        self.by_itself(slot, "continuation", |node| node.host.follow_one()).unwrap_or(false)
+    }
+
     /// A host records what it refused.
     pub fn record_denials(&self, slot: usize) {
         self.by_itself(slot, "audit.recordDenials", |node| node.host.record_denials());

@@ -54,8 +54,13 @@ pub fn grant(world: &World, random: &mut Random) {
 
 /// A grant is withdrawn.
 pub fn revoke(world: &World, random: &mut Random) {
-    let Some(slot) = host(world, random) else { return };
     let route = random.pick(&[&0, &0, &0, &1, &2]).to_owned();
+    withdraw(world, random, route);
+}
+
+/// The grant of a route is withdrawn.
+pub fn withdraw(world: &World, random: &mut Random, route: usize) {
+    let Some(slot) = host(world, random) else { return };
     let version = world.cast(|cast| cast.grants.get(&route).copied().unwrap_or(1));
     let who =
         random.one(&[cast::policy(), cast::policy(), cast::user("bob"), cast::user("alice"), cast::user("mallory")]);
@@ -64,14 +69,14 @@ pub fn revoke(world: &World, random: &mut Random) {
     let params = json!({"grantId": cast::grant_id(route, version), "expectedGrantVersion": expected});
     request(world, slot, &who, "relationships.revoke", params);
     if random.chance(60) {
-        follow(world, slot);
+        follow(world, random);
     }
 }
 
-/// Runs what is left to do of the host in `slot`.
-fn follow(world: &World, slot: usize) {
-    if let Some(node) = world.node(slot) {
-        node.host.follow_one();
+/// What is left to do of hosts is done, or goes wrong by itself.
+fn follow(world: &World, random: &mut Random) {
+    if let Some(row) = super::named("follow") {
+        (0..3).for_each(|_| world.act(row, random.draw(), random.chance(30)));
     }
 }
 
@@ -104,7 +109,7 @@ pub fn rotate(world: &World, random: &mut Random) {
     }
     let owner = cast::user(cast::owner(&previous.id));
     request(world, slot, &owner, "tasks.rotateIncarnation", params);
-    follow(world, slot);
+    follow(world, random);
     let known = |row: &Value| row["incarnationId"].as_str() == next.incarnation.as_deref();
     if world.oracle(|oracle| oracle.rows("task").any(|(_, row)| known(row))) {
         let name = TASKS.iter().find(|(name, _)| *name == previous.id).map(|(name, _)| *name);
@@ -128,7 +133,7 @@ pub fn runtime(world: &World, random: &mut Random) {
         _ => json!({"checkpoint": format!("point-{}", random.below(3))}),
     };
     request(world, slot, &task, "tasks.updateRuntime", revised(&task, &row, json!({ "runtime": runtime })));
-    follow(world, slot);
+    follow(world, random);
 }
 
 /// A task is bound to another profile or session.

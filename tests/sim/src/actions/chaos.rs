@@ -73,9 +73,9 @@ pub fn accept(world: &World, slot: usize) {
     }
 }
 
-/// A host runs what an operation left to do.
+/// Some host that has one runs the next page of what an operation left to do.
 pub fn follow(world: &World, random: &mut Random) {
-    if let Some(node) = host(world, random).and_then(|slot| world.node(slot)) {
-        node.host.follow_one();
-    }
+    let idle = world.idle();
+    let first = random.below(idle.len());
+    let _ = idle.iter().cycle().skip(first).take(idle.len()).any(|slot| world.follow(*slot));
 }

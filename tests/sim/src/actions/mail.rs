@@ -13,23 +13,35 @@ use threadmesh_runtime::wit::Principal;
 /// A new message on one of the routes, or between Alice's own tasks.
 pub fn send(world: &World, random: &mut Random) {
     let Some(slot) = host(world, random) else { return };
-    // Now and then so many at once that a revocation does not fit into one commit.
-    let count = if random.chance(1) { 56 } else { 1 };
-    let pace = *random.pick(&[&1_000, &1_000, &3_000]);
-    let (mut who, envelope) = written(world, random, count > 1);
+    let (mut who, envelope) = written(world, random, false);
     if random.chance(3) {
         who = world.cast(|cast| cast.task(random.pick(&["lurker", "annex"]), None));
     }
+    copies(world, slot, &who, &envelope, 1, 0);
+}
+
+/// So many orders that a revocation does not fit into one commit, at a pace that is allowed or at one that is not. Mostly
+/// they are revoked.
+pub fn crowd(world: &World, random: &mut Random) {
+    let Some(slot) = host(world, random) else { return };
+    let pace = *random.pick(&[&1_000, &3_000, &3_000, &3_000]);
+    let (who, envelope) = written(world, random, true);
+    copies(world, slot, &who, &envelope, 56, pace);
+    if random.chance(75) {
+        super::authority::withdraw(world, random, 0);
+    }
+}
+
+/// New messages that are alike.
+fn copies(world: &World, slot: usize, who: &Principal, envelope: &Value, count: usize, pace: i64) {
     for _ in 0..count {
         let (mut envelope, number) = (envelope.clone(), world.cast(cast::Cast::next_message));
         envelope["messageId"] = cast::message_id(number).into();
         envelope["content"] = cast::secret(number).into();
         envelope["createdAt"] = time::format(world.time.now()).into();
         world.cast(|cast| cast.sent.push((who.clone(), envelope.clone())));
-        request(world, slot, &who, "messages.send", json!({ "envelope": envelope }));
-        if count > 1 {
-            world.time.pass(pace);
-        }
+        request(world, slot, who, "messages.send", json!({ "envelope": envelope }));
+        world.time.pass(pace);
     }
 }
 
