@@ -517,3 +517,27 @@ pub const fn meaning(code: ErrorCode) -> &'static str {
         ErrorCode::CoreTrap => "The core failed or was stopped. Nothing changed.",
     }
 }
+
+/// What to do about a refusal: by the rule that its sentence begins with, or else by its code; empty where that is plain.
+pub fn next(code: &str, detail: &str) -> &'static str {
+    match detail.split(':').next().unwrap_or_default() {
+        "EN-3" => "say which run or objective it is meant for: freshness.expectedRunId or freshness.expectedObjectiveVersion (--expect-run ID, --expect-objective NUMBER)",
+        "SH-8" => "an id is the prefix of its kind and some letters, digits and ._:- after it: msg_parser_0001, inc_build_0001, rel_plan_build, grant_tour_0001, decision_tour_0001, proposal_0001, idem_first-1",
+        _ => match code {
+            "json-syntax" => "see spec/schema/params for what the operation takes",
+            "params-invalid" => "see spec/schema/params for what the operation takes",
+            "method-not-found" => "see `threadmesh call --list`",
+            "authentication-required" => "name a token: --as NAME or --token-file FILE",
+            "not-visible" => "check the ids, and as whom you ask: --as NAME",
+            "control-plane-required" => "this is for users and policies: --as NAME of one",
+            "principal-mismatch" => "call as the party that the request names: --as NAME",
+            "sender-actor-denied" => "call as the party that the request names: --as NAME",
+            "policy-denied" => "the owner of both tasks can allow it: relationships.grant",
+            "idempotency-conflict" => "use a new key or id for new content",
+            "state-conflict" => "see how it stands: `threadmesh show MESSAGE`",
+            "mailbox-claim-invalid" => "see how it stands: `threadmesh show MESSAGE`",
+            "external-outcome-unknown" => "establish what happened first: adapter.reconcileSubmission, with evidence",
+            _ => "",
+        },
+    }
+}

@@ -3,7 +3,8 @@
 //! A *life* is a list of [`life::Action`]s, drawn from a seed. Several hosts (the real loop and the real dispatcher of
 //! `threadmesh-runtime`) share a store and an outside world; one thread decides who moves next, and a clock that only the
 //! simulation moves tells the time. Each action draws whatever it needs from a salt of its own, so that a life can be
-//! repeated exactly, and shortened by leaving actions out.
+//! repeated exactly, and shortened by leaving actions out. The facts are in memory, or in a file that every process opens
+//! for itself ([`backing`]): a life goes the same way over both.
 //!
 //! An [`oracle`] looks at every commit, every answer and every effect. It knows the tables of `spec/transitions.json` and
 //! what it saw, and shares no code with the rules.

@@ -11,6 +11,9 @@
 //!   of a proposal and the hints of a summary.
 //! - A message counts as shown to a model only by evidence that is bound to the admission, or by a read.
 //! - What was purged stands in no row and in no later answer.
+//! - A read answers what was true at one moment. A target is asked by others than the owner of an attempt only when that is
+//!   settled; only what its target promises is called absent for good, and not while the call is on its way; and a host
+//!   that runs goes on with what it began.
 //! - That an outcome is verified rests on attestations that are sound, by keys that the operator declared.
 
 mod asked;

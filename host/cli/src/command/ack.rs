@@ -8,7 +8,7 @@ use crate::terminal::Printer;
 use crate::words;
 use clap::{Args, builder::PossibleValuesParser};
 use serde_json::{Value, json};
-use threadmesh_runtime::client::MailboxAckDecision;
+use threadmesh_runtime::client::types::MailboxAckDecision;
 
 /// Claim a message and decide it.
 #[derive(Debug, Args)]

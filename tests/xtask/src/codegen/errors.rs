@@ -131,7 +131,8 @@ fn prose(table: &Table) -> Result<String> {
     for (group, meaning) in &table.groups {
         writeln!(out, "| {group} | {meaning} |")?;
     }
-    out += "\n| code | group | public code | JSON-RPC | retry | meaning | what to do |\n|---|---|---|---|---|---|---|\n";
+    out +=
+        "\n| code | group | public code | JSON-RPC | retry | meaning | what to do |\n|---|---|---|---|---|---|---|\n";
     for code in &table.codes {
         let retry = if code.retryable { "yes" } else { "no" };
         let Code { code, group, public, rpc, meaning, next, .. } = code;

@@ -48,6 +48,11 @@ pub enum ActorRefActorType {
     Adapter,
 }
 
+impl ActorRefActorType {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["user", "agent", "service", "policy", "adapter"];
+}
+
 /// Accepts a claimed message and begins its submission, in one commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -399,6 +404,11 @@ pub enum AdapterPrepareContextAdmissionResultAdmissionDecision {
     Accepted,
 }
 
+impl AdapterPrepareContextAdmissionResultAdmissionDecision {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["accepted"];
+}
+
 /// Prepares an attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -561,6 +571,11 @@ pub enum AdapterRecoverContextAdmissionResolution {
     CorruptDelivery,
 }
 
+impl AdapterRecoverContextAdmissionResolution {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["confirmed-admitted", "confirmed-not-admitted", "corrupt-delivery"];
+}
+
 /// The message as its delivery stands.
 pub type AdapterRecoverContextAdmissionResult = MessageStates;
 
@@ -640,6 +655,11 @@ pub enum AdaptersDeclareExecutor {
     Caller,
 }
 
+impl AdaptersDeclareExecutor {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["host", "caller"];
+}
+
 /// The profile as declared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -675,6 +695,11 @@ pub enum AdaptersDeclareResultExecutor {
     /// `caller`
     #[serde(rename = "caller")]
     Caller,
+}
+
+impl AdaptersDeclareResultExecutor {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["host", "caller"];
 }
 
 /// Declares the trust anchors of the tenant, in place of those before.
@@ -855,6 +880,11 @@ pub enum CapabilitiesFeaturesContextAdmission {
     Native,
 }
 
+impl CapabilitiesFeaturesContextAdmission {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["none", "receiver-mediated", "native"];
+}
+
 /// `CapabilitiesFeaturesDurableSubmissionIdempotency`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum CapabilitiesFeaturesDurableSubmissionIdempotency {
@@ -867,6 +897,11 @@ pub enum CapabilitiesFeaturesDurableSubmissionIdempotency {
     /// `queryable-receipt`
     #[serde(rename = "queryable-receipt")]
     QueryableReceipt,
+}
+
+impl CapabilitiesFeaturesDurableSubmissionIdempotency {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["none", "stable-key", "queryable-receipt"];
 }
 
 /// `CapabilitiesFeaturesProvenanceRendering`
@@ -883,6 +918,11 @@ pub enum CapabilitiesFeaturesProvenanceRendering {
     ModelVisible,
 }
 
+impl CapabilitiesFeaturesProvenanceRendering {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["none", "side-channel-only", "model-visible"];
+}
+
 /// `CapabilitiesFeaturesRelatedTaskDiscovery`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum CapabilitiesFeaturesRelatedTaskDiscovery {
@@ -897,6 +937,11 @@ pub enum CapabilitiesFeaturesRelatedTaskDiscovery {
     RelationshipScoped,
 }
 
+impl CapabilitiesFeaturesRelatedTaskDiscovery {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["none", "explicit-only", "relationship-scoped"];
+}
+
 /// `CapabilitiesFeaturesStructuredGateResponses`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum CapabilitiesFeaturesStructuredGateResponses {
@@ -904,6 +949,11 @@ pub enum CapabilitiesFeaturesStructuredGateResponses {
     #[default]
     #[serde(rename = "none")]
     None,
+}
+
+impl CapabilitiesFeaturesStructuredGateResponses {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["none"];
 }
 
 /// `CapabilitiesHarness`
@@ -1002,6 +1052,11 @@ pub enum ContextEvidenceKind {
     McpSession,
 }
 
+impl ContextEvidenceKind {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["acp-session", "codex-app-server", "gemini-headless", "mcp-session"];
+}
+
 /// `ControlActor`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1033,6 +1088,11 @@ pub enum ControlActorActorType {
     Policy,
 }
 
+impl ControlActorActorType {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["user", "policy"];
+}
+
 /// `DeliveryMode`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum DeliveryMode {
@@ -1054,6 +1114,11 @@ pub enum DeliveryMode {
     /// `interrupt-request`
     #[serde(rename = "interrupt-request")]
     InterruptRequest,
+}
+
+impl DeliveryMode {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["store-only", "side-channel", "checkpoint-offer", "wake-idle", "active-steer", "interrupt-request"];
 }
 
 /// `Dispatch`
@@ -1171,6 +1236,11 @@ pub enum EnvelopeClaimStatus {
     EvidenceReferenced,
 }
 
+impl EnvelopeClaimStatus {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["unverified", "sender-asserted", "evidence-referenced"];
+}
+
 /// `EnvelopeDelivery`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1212,6 +1282,11 @@ pub enum EnvelopeMessageType {
     /// `action-request`
     #[serde(rename = "action-request")]
     ActionRequest,
+}
+
+impl EnvelopeMessageType {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["observation", "question", "suggestion", "result", "state-update", "action-request"];
 }
 
 /// `EnvelopeSender`
@@ -1260,6 +1335,11 @@ pub enum EnvelopeSenderActorType {
     Policy,
 }
 
+impl EnvelopeSenderActorType {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["user", "agent", "service", "policy"];
+}
+
 /// `EventActor`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1298,6 +1378,11 @@ pub enum EventActorKind {
     /// `host`
     #[serde(rename = "host")]
     Host,
+}
+
+impl EventActorKind {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["user", "policy", "task", "operator", "host"];
 }
 
 /// `Forwarding`
@@ -1387,6 +1472,11 @@ pub enum ForwardingOriginActorType {
     /// `policy`
     #[serde(rename = "policy")]
     Policy,
+}
+
+impl ForwardingOriginActorType {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["user", "agent", "service", "policy"];
 }
 
 /// `Freshness`
@@ -1513,6 +1603,11 @@ pub enum GrantAuthorizationAuthority {
     Policy,
 }
 
+impl GrantAuthorizationAuthority {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["owner", "policy"];
+}
+
 /// `GrantAuthorizationIntegrity`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1540,6 +1635,11 @@ pub enum GrantAuthorizationIntegrityAlgorithm {
     #[default]
     #[serde(rename = "sha-256")]
     Sha256,
+}
+
+impl GrantAuthorizationIntegrityAlgorithm {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["sha-256"];
 }
 
 /// `GrantDraft`
@@ -1705,6 +1805,11 @@ pub enum GrantShownAuthorizationAuthority {
     Policy,
 }
 
+impl GrantShownAuthorizationAuthority {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["owner", "policy"];
+}
+
 /// `GrantShownAuthorizationIntegrity`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1732,6 +1837,11 @@ pub enum GrantShownAuthorizationIntegrityAlgorithm {
     #[default]
     #[serde(rename = "sha-256")]
     Sha256,
+}
+
+impl GrantShownAuthorizationIntegrityAlgorithm {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["sha-256"];
 }
 
 /// Shows a message as the caller may see it.
@@ -1866,6 +1976,11 @@ pub enum InspectorSnapshotResultAdapterSubmissionState {
     ManualReconciliation,
 }
 
+impl InspectorSnapshotResultAdapterSubmissionState {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["prepared", "outcome-unknown", "receipt-recorded", "confirmed-not-submitted", "manual-reconciliation"];
+}
+
 /// `InspectorSnapshotResultContent`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1898,6 +2013,11 @@ pub enum InspectorSnapshotResultContentState {
     /// `redacted`
     #[serde(rename = "redacted")]
     Redacted,
+}
+
+impl InspectorSnapshotResultContentState {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["visible", "redacted"];
 }
 
 /// `InspectorSnapshotResultEventsItem`
@@ -1963,6 +2083,11 @@ pub enum InspectorSnapshotResultEvidenceState {
     Redacted,
 }
 
+impl InspectorSnapshotResultEvidenceState {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["visible", "redacted"];
+}
+
 /// `InspectorSnapshotResultInterruption`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -2018,6 +2143,11 @@ pub enum InspectorSnapshotResultInterruptionSource {
     Asserted,
 }
 
+impl InspectorSnapshotResultInterruptionSource {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["observed", "asserted"];
+}
+
 /// `InspectorSnapshotResultInterruptionState`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum InspectorSnapshotResultInterruptionState {
@@ -2027,6 +2157,11 @@ pub enum InspectorSnapshotResultInterruptionState {
     /// `closed`
     #[serde(rename = "closed")]
     Closed,
+}
+
+impl InspectorSnapshotResultInterruptionState {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["open", "closed"];
 }
 
 /// `InspectorSnapshotResultLifecycle`
@@ -2096,6 +2231,11 @@ pub enum InspectorSnapshotResultOutcomeEvidenceSource {
     /// `attested`
     #[serde(rename = "attested")]
     Attested,
+}
+
+impl InspectorSnapshotResultOutcomeEvidenceSource {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["observed", "asserted", "attested"];
 }
 
 /// `InspectorSnapshotResultProvenance`
@@ -2183,6 +2323,11 @@ pub enum InspectorSnapshotResultProvenanceActorActorType {
     Policy,
 }
 
+impl InspectorSnapshotResultProvenanceActorActorType {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["user", "agent", "service", "policy"];
+}
+
 /// `InspectorSnapshotResultProvenanceAuthorship`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum InspectorSnapshotResultProvenanceAuthorship {
@@ -2197,6 +2342,11 @@ pub enum InspectorSnapshotResultProvenanceAuthorship {
     PolicyAuthored,
 }
 
+impl InspectorSnapshotResultProvenanceAuthorship {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["user-authored", "peer-authored", "policy-authored"];
+}
+
 /// `InspectorSnapshotResultProvenanceClaimStatus`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum InspectorSnapshotResultProvenanceClaimStatus {
@@ -2209,6 +2359,11 @@ pub enum InspectorSnapshotResultProvenanceClaimStatus {
     /// `evidence-referenced`
     #[serde(rename = "evidence-referenced")]
     EvidenceReferenced,
+}
+
+impl InspectorSnapshotResultProvenanceClaimStatus {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["unverified", "sender-asserted", "evidence-referenced"];
 }
 
 /// `InspectorSnapshotResultProvenanceMessageType`
@@ -2232,6 +2387,11 @@ pub enum InspectorSnapshotResultProvenanceMessageType {
     /// `action-request`
     #[serde(rename = "action-request")]
     ActionRequest,
+}
+
+impl InspectorSnapshotResultProvenanceMessageType {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["observation", "question", "suggestion", "result", "state-update", "action-request"];
 }
 
 /// `InspectorSnapshotResultProvenanceSource`
@@ -2301,6 +2461,11 @@ pub enum Intent {
     /// `interrupt`
     #[serde(rename = "interrupt")]
     Interrupt,
+}
+
+impl Intent {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["notify", "suggest", "steer", "interrupt"];
 }
 
 /// What an interrupt did to each thing it was meant to stop; there is no overall answer.
@@ -2419,6 +2584,11 @@ pub enum InterruptionResultTargetResultReasonCode {
     Other,
 }
 
+impl InterruptionResultTargetResultReasonCode {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["accepted", "policy-denied", "stale-incarnation", "stale-run", "stale-objective", "adapter-failed", "other"];
+}
+
 /// `InterruptionResultTargetResultState`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum InterruptionResultTargetResultState {
@@ -2443,6 +2613,11 @@ pub enum InterruptionResultTargetResultState {
     /// `denied`
     #[serde(rename = "denied")]
     Denied,
+}
+
+impl InterruptionResultTargetResultState {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["requested", "cancelled", "not-cancellable", "not-running", "failed", "stale", "denied"];
 }
 
 /// `InterruptionResultTargetSet`
@@ -2480,6 +2655,11 @@ pub enum InterruptionResultTargetSetEnumeration {
     /// `unavailable`
     #[serde(rename = "unavailable")]
     Unavailable,
+}
+
+impl InterruptionResultTargetSetEnumeration {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["complete", "partial", "unavailable"];
 }
 
 /// `InterruptionTarget`
@@ -2537,6 +2717,11 @@ pub enum InterruptionTargetState {
     Denied,
 }
 
+impl InterruptionTargetState {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["requested", "cancelled", "not-cancellable", "not-running", "failed", "stale", "denied"];
+}
+
 /// `InterruptionTargets`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -2572,6 +2757,11 @@ pub enum InterruptionTargetsEnumeration {
     /// `unavailable`
     #[serde(rename = "unavailable")]
     Unavailable,
+}
+
+impl InterruptionTargetsEnumeration {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["complete", "partial", "unavailable"];
 }
 
 /// Decides on a claimed message.
@@ -2630,6 +2820,11 @@ pub enum MailboxAckDecision {
     /// `deferred`
     #[serde(rename = "deferred")]
     Deferred,
+}
+
+impl MailboxAckDecision {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["accepted", "rejected", "deferred"];
 }
 
 /// The message as decided.
@@ -2806,6 +3001,11 @@ pub enum MailboxListPendingResultItemsItemClaimState {
     Claimed,
 }
 
+impl MailboxListPendingResultItemsItemClaimState {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["claimed"];
+}
+
 /// Expires what is due.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -2966,6 +3166,11 @@ pub enum MaintenancePurgeContentResultPendingReason {
     StoreFailed,
 }
 
+impl MaintenancePurgeContentResultPendingReason {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["not-scrubbed-yet", "log-held", "store-failed"];
+}
+
 /// `MaintenancePurgeContentResultState`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum MaintenancePurgeContentResultState {
@@ -2975,6 +3180,11 @@ pub enum MaintenancePurgeContentResultState {
     /// `purged`
     #[serde(rename = "purged")]
     Purged,
+}
+
+impl MaintenancePurgeContentResultState {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["pending", "purged"];
 }
 
 /// `MessageEvent`
@@ -3073,6 +3283,11 @@ pub enum MessageStatesDecision {
     Revoked,
 }
 
+impl MessageStatesDecision {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["pending", "accepted", "rejected", "deferred", "stale", "expired", "unsupported", "revoked"];
+}
+
 /// `MessageStatesDelivery`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum MessageStatesDelivery {
@@ -3102,6 +3317,11 @@ pub enum MessageStatesDelivery {
     Expired,
 }
 
+impl MessageStatesDelivery {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["control-plane-accepted", "durably-received", "receiver-notified", "checkpoint-offered", "context-admitted", "adapter-submitted", "failed", "expired"];
+}
+
 /// `MessageStatesOutcome`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum MessageStatesOutcome {
@@ -3117,6 +3337,11 @@ pub enum MessageStatesOutcome {
     /// `failed`
     #[serde(rename = "failed")]
     Failed,
+}
+
+impl MessageStatesOutcome {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["not-observed", "effect-observed", "externally-verified", "failed"];
 }
 
 /// Declares a delivery failed.
@@ -3284,6 +3509,11 @@ pub enum MessagesRecordDeliveryDelivery {
     CheckpointOffered,
 }
 
+impl MessagesRecordDeliveryDelivery {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["durably-received", "receiver-notified", "checkpoint-offered"];
+}
+
 /// The three states of the message.
 pub type MessagesRecordDeliveryResult = MessageStates;
 
@@ -3373,6 +3603,11 @@ pub enum MessagesRecordInterruptionResultResultInterruptionSource {
     Asserted,
 }
 
+impl MessagesRecordInterruptionResultResultInterruptionSource {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["observed", "asserted"];
+}
+
 /// `MessagesRecordInterruptionResultResultInterruptionState`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum MessagesRecordInterruptionResultResultInterruptionState {
@@ -3382,6 +3617,11 @@ pub enum MessagesRecordInterruptionResultResultInterruptionState {
     /// `closed`
     #[serde(rename = "closed")]
     Closed,
+}
+
+impl MessagesRecordInterruptionResultResultInterruptionState {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["open", "closed"];
 }
 
 /// Records what was seen to happen, with evidence.
@@ -3434,6 +3674,11 @@ pub enum MessagesRecordOutcomeOutcome {
     /// `failed`
     #[serde(rename = "failed")]
     Failed,
+}
+
+impl MessagesRecordOutcomeOutcome {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["effect-observed", "externally-verified", "failed"];
 }
 
 /// The three states of the message.
@@ -3504,6 +3749,11 @@ pub enum MessagesRespondDecision {
     /// `revoked`
     #[serde(rename = "revoked")]
     Revoked,
+}
+
+impl MessagesRespondDecision {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["accepted", "rejected", "deferred", "stale", "expired", "unsupported", "revoked"];
 }
 
 /// The message as decided.
@@ -3765,6 +4015,11 @@ pub enum ProposalShownProposedByActorType {
     Agent,
 }
 
+impl ProposalShownProposedByActorType {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["agent"];
+}
+
 /// `Queued`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -3841,6 +4096,11 @@ pub enum ReasonCode {
     Other,
 }
 
+impl ReasonCode {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["accepted", "policy-denied", "receiver-rejected", "receiver-deferred", "stale-incarnation", "stale-run", "stale-objective", "expired", "unsupported-intent", "unsupported-delivery-mode", "structured-gate-required", "revoked", "backpressure", "evidence-insufficient", "adapter-failed", "other"];
+}
+
 /// `Receipt`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -3899,6 +4159,11 @@ pub enum ReconciliationResolution {
     /// `manual-required`
     #[serde(rename = "manual-required")]
     ManualRequired,
+}
+
+impl ReconciliationResolution {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["confirmed-submitted", "confirmed-not-submitted", "manual-required"];
 }
 
 /// A task asks for a grant towards another task.
@@ -3981,6 +4246,11 @@ pub enum RelationshipProposalProposedByActorType {
     Agent,
 }
 
+impl RelationshipProposalProposedByActorType {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["agent"];
+}
+
 /// `RelationshipType`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum RelationshipType {
@@ -4002,6 +4272,11 @@ pub enum RelationshipType {
     /// `observer`
     #[serde(rename = "observer")]
     Observer,
+}
+
+impl RelationshipType {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["supervisor", "parent", "child", "peer", "dependency", "observer"];
 }
 
 /// Consents to a grant that asks for the target's consent, or takes the consent back.
@@ -4238,6 +4513,11 @@ pub enum RelationshipsListProposalsResultItemsItemContent {
     Purged,
 }
 
+impl RelationshipsListProposalsResultItemsItemContent {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["visible", "withheld", "purged"];
+}
+
 /// `RelationshipsListProposalsResultItemsItemSide`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum RelationshipsListProposalsResultItemsItemSide {
@@ -4247,6 +4527,11 @@ pub enum RelationshipsListProposalsResultItemsItemSide {
     /// `target`
     #[serde(rename = "target")]
     Target,
+}
+
+impl RelationshipsListProposalsResultItemsItemSide {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["source", "target"];
 }
 
 /// `RelationshipsListProposalsResultItemsItemStatus`
@@ -4267,6 +4552,11 @@ pub enum RelationshipsListProposalsResultItemsItemStatus {
     /// `expired`
     #[serde(rename = "expired")]
     Expired,
+}
+
+impl RelationshipsListProposalsResultItemsItemStatus {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["pending", "approved", "rejected", "withdrawn", "expired"];
 }
 
 /// The grants from and to the task after the cursor, in order.
@@ -4329,6 +4619,11 @@ pub enum RelationshipsListResultItemsItemSide {
     Target,
 }
 
+impl RelationshipsListResultItemsItemSide {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["source", "target"];
+}
+
 /// `RelationshipsListResultItemsItemStatus`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum RelationshipsListResultItemsItemStatus {
@@ -4347,6 +4642,11 @@ pub enum RelationshipsListResultItemsItemStatus {
     /// `revoked`
     #[serde(rename = "revoked")]
     Revoked,
+}
+
+impl RelationshipsListResultItemsItemStatus {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["current", "awaiting-consent", "expired", "superseded", "revoked"];
 }
 
 /// Asks for a grant.
@@ -4421,6 +4721,11 @@ pub enum RelationshipsProposeResultContent {
     Purged,
 }
 
+impl RelationshipsProposeResultContent {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["visible", "withheld", "purged"];
+}
+
 /// `RelationshipsProposeResultStatus`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum RelationshipsProposeResultStatus {
@@ -4439,6 +4744,11 @@ pub enum RelationshipsProposeResultStatus {
     /// `expired`
     #[serde(rename = "expired")]
     Expired,
+}
+
+impl RelationshipsProposeResultStatus {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["pending", "approved", "rejected", "withdrawn", "expired"];
 }
 
 /// Rejects a relationship proposal. The source tells apart proposals of different owners that have the same id.
@@ -4493,6 +4803,11 @@ pub enum RelationshipsRejectProposalReasonCode {
     Other,
 }
 
+impl RelationshipsRejectProposalReasonCode {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["policy-denied", "receiver-rejected", "structured-gate-required", "backpressure", "evidence-insufficient", "other"];
+}
+
 /// The proposal as rejected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -4542,6 +4857,11 @@ pub enum RelationshipsRejectProposalResultContent {
     Purged,
 }
 
+impl RelationshipsRejectProposalResultContent {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["visible", "withheld", "purged"];
+}
+
 /// `RelationshipsRejectProposalResultStatus`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum RelationshipsRejectProposalResultStatus {
@@ -4560,6 +4880,11 @@ pub enum RelationshipsRejectProposalResultStatus {
     /// `expired`
     #[serde(rename = "expired")]
     Expired,
+}
+
+impl RelationshipsRejectProposalResultStatus {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["pending", "approved", "rejected", "withdrawn", "expired"];
 }
 
 /// Revokes a grant.
@@ -4695,6 +5020,11 @@ pub enum RelationshipsWithdrawProposalResultContent {
     Purged,
 }
 
+impl RelationshipsWithdrawProposalResultContent {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["visible", "withheld", "purged"];
+}
+
 /// `RelationshipsWithdrawProposalResultStatus`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum RelationshipsWithdrawProposalResultStatus {
@@ -4713,6 +5043,11 @@ pub enum RelationshipsWithdrawProposalResultStatus {
     /// `expired`
     #[serde(rename = "expired")]
     Expired,
+}
+
+impl RelationshipsWithdrawProposalResultStatus {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["pending", "approved", "rejected", "withdrawn", "expired"];
 }
 
 /// What a model is shown: spec/rendering.md.
@@ -4748,6 +5083,11 @@ pub enum RenderingFormat {
     #[default]
     #[serde(rename = "threadmesh.peer-context.v2")]
     ThreadmeshPeerContextV2,
+}
+
+impl RenderingFormat {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["threadmesh.peer-context.v2"];
 }
 
 /// `Resolved`
@@ -4798,6 +5138,11 @@ pub enum SpecVersion {
     #[default]
     #[serde(rename = "0.0-draft")]
     V00Draft,
+}
+
+impl SpecVersion {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["0.0-draft"];
 }
 
 /// `SubmissionView`
@@ -4903,6 +5248,11 @@ pub enum SubmissionViewReconciliationResolution {
     ManualRequired,
 }
 
+impl SubmissionViewReconciliationResolution {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["confirmed-submitted", "confirmed-not-submitted", "manual-required"];
+}
+
 /// `SubmissionViewState`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SubmissionViewState {
@@ -4923,6 +5273,11 @@ pub enum SubmissionViewState {
     ManualReconciliation,
 }
 
+impl SubmissionViewState {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["prepared", "outcome-unknown", "receipt-recorded", "confirmed-not-submitted", "manual-reconciliation"];
+}
+
 /// `SummaryVisibility`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SummaryVisibility {
@@ -4938,6 +5293,11 @@ pub enum SummaryVisibility {
     /// `objective-hint`
     #[serde(rename = "objective-hint")]
     ObjectiveHint,
+}
+
+impl SummaryVisibility {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["none", "state-only", "coordination", "objective-hint"];
 }
 
 /// `TaskConsent`
@@ -5115,6 +5475,11 @@ pub enum TaskState {
     Unknown,
 }
 
+impl TaskState {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["idle", "running", "waiting", "blocked", "completed", "failed", "interrupted", "archived", "unknown"];
+}
+
 /// What a task lets a related task know of it, as far as a grant shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -5206,6 +5571,11 @@ pub enum TaskSummaryAudienceVisibility {
     OwnerOnly,
 }
 
+impl TaskSummaryAudienceVisibility {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["public", "relationship-scoped", "owner-only"];
+}
+
 /// `TaskSummaryCoordination`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -5286,6 +5656,11 @@ pub enum TaskSummaryProjectionSummaryVisibility {
     ObjectiveHint,
 }
 
+impl TaskSummaryProjectionSummaryVisibility {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["state-only", "coordination", "objective-hint"];
+}
+
 /// `TaskSummarySensitivity`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TaskSummarySensitivity {
@@ -5298,6 +5673,11 @@ pub enum TaskSummarySensitivity {
     /// `restricted`
     #[serde(rename = "restricted")]
     Restricted,
+}
+
+impl TaskSummarySensitivity {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["public-metadata", "relationship-scoped", "restricted"];
 }
 
 /// `TaskView`
@@ -5553,6 +5933,11 @@ pub enum TasksListRelatedResultItemsItemDirection {
     /// `incoming`
     #[serde(rename = "incoming")]
     Incoming,
+}
+
+impl TasksListRelatedResultItemsItemDirection {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["outgoing", "incoming"];
 }
 
 /// Publishes a task summary.
@@ -5923,6 +6308,11 @@ pub enum VerificationAttestationMethod {
     OperatorReview,
 }
 
+impl VerificationAttestationMethod {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["direct-resource-query", "provider-signed-receipt", "independent-reproduction", "operator-review"];
+}
+
 /// `VerificationAttestationProof`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -5955,6 +6345,11 @@ pub enum VerificationAttestationProofAlgorithm {
     /// `ecdsa-p256-sha256`
     #[serde(rename = "ecdsa-p256-sha256")]
     EcdsaP256Sha256,
+}
+
+impl VerificationAttestationProofAlgorithm {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["ed25519", "ecdsa-p256-sha256"];
 }
 
 /// `VerificationAttestationSubject`
@@ -6003,6 +6398,11 @@ pub enum VerificationAttestationSubjectClaimType {
     ResourceState,
 }
 
+impl VerificationAttestationSubjectClaimType {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["external-effect", "interruption-target-state", "artifact-state", "resource-state"];
+}
+
 /// `VerificationAttestationTrustPolicy`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -6038,6 +6438,11 @@ pub enum VerificationAttestationTrustPolicyDecision {
     /// `rejected`
     #[serde(rename = "rejected")]
     Rejected,
+}
+
+impl VerificationAttestationTrustPolicyDecision {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["trusted", "rejected"];
 }
 
 /// `VerificationAttestationVerifier`
@@ -6078,4 +6483,9 @@ pub enum VerificationAttestationVerifierActorType {
     /// `policy`
     #[serde(rename = "policy")]
     Policy,
+}
+
+impl VerificationAttestationVerifierActorType {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["user", "service", "policy"];
 }
