@@ -1,7 +1,8 @@
 //! Continuations: what a decision left to do, page after page, also when its caller is long gone.
 //!
-//! A continuation takes its turn among the other writers like any request. Whatever is left when the process ends is
-//! found again by the core's own sweeps.
+//! A continuation takes its turn among the other writers like any request, and waits for as long as what keeps it may
+//! pass: a busy store, a clock that is behind. Whatever is left when the process ends is found again by the core's own
+//! sweeps.
 
 use super::{Done, HostError, Inner, Job, wait::lock};
 use crate::wit::Request;
@@ -12,15 +13,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often a continuation is tried where the store is busy.
-const TRIES_MAX: u32 = 5;
-/// The first pause before it is tried again; each further one is twice as long.
+/// The first pause before a page is tried again; each further one is twice as long, up to the longest.
 const PAUSE: Duration = Duration::from_millis(50);
+/// The longest pause.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// What is left to do.
 pub(super) struct Follow {
     state: Mutex<State>,
     idle: Condvar,
+    closing: Condvar,
     by_hand: bool,
 }
 
@@ -63,34 +65,37 @@ impl Inner {
     pub(super) fn follow_one(self: &Arc<Self>) -> bool {
         let Some(request) = lock(&self.follow.state).queue.pop_front() else { return false };
         self.counters.continuations.fetch_add(1, Relaxed);
-        match self.write(Job { request: request.clone(), finished: Vec::new() }) {
-            Ok(Done::Reply(reply)) => self.sink(reply.calls),
-            Err(HostError::Store(_) | HostError::Conflict { .. }) => {
-                lock(&self.follow.state).queue.push_front(request);
-            }
-            Ok(Done::Wait(..)) | Err(_) => {}
+        if self.page(&request).is_err_and(|error| error.retryable()) {
+            lock(&self.follow.state).queue.push_front(request);
         }
         true
     }
 
-    /// One page; the next one is in line when this returns.
+    /// One page; the next one is in line when this returns. Given up where it never can be run, and when nobody else has
+    /// this host any more.
     fn run_page(self: &Arc<Self>, request: Request) {
         let mut pause = PAUSE;
-        for _ in 0..TRIES_MAX {
-            match self.write(Job { request: request.clone(), finished: Vec::new() }) {
-                Ok(Done::Reply(reply)) => return self.sink(reply.calls),
-                Err(HostError::Store(_) | HostError::Conflict { .. }) => thread::sleep(pause),
-                Ok(Done::Wait(..)) | Err(_) => return,
+        while self.page(&request).is_err_and(|error| error.retryable()) {
+            if Arc::strong_count(self) == 1 || !self.follow.rest(pause) {
+                return;
             }
-            pause *= 2;
+            pause = (pause * 2).min(PAUSE_MAX);
         }
+    }
+
+    fn page(self: &Arc<Self>, request: &Request) -> Result<(), HostError> {
+        match self.write(Job { request: request.clone(), finished: Vec::new() })? {
+            Done::Reply(reply) => self.sink(reply.calls),
+            Done::Wait(..) => {}
+        }
+        Ok(())
     }
 }
 
 impl Follow {
     /// Nothing to do. `by_hand`: somebody else says when a page is run.
     pub fn new(by_hand: bool) -> Self {
-        Self { state: Mutex::default(), idle: Condvar::new(), by_hand }
+        Self { state: Mutex::default(), idle: Condvar::new(), closing: Condvar::new(), by_hand }
     }
 
     fn next(&self) -> Option<Request> {
@@ -108,6 +113,14 @@ impl Follow {
         let mut state = lock(&self.state);
         state.closed = true;
         state.queue.clear();
+        self.closing.notify_all();
+    }
+
+    /// Waits before the next try; false as soon as there will be none.
+    fn rest(&self, limit: Duration) -> bool {
+        let state = lock(&self.state);
+        let waited = self.closing.wait_timeout_while(state, limit, |state| !state.closed);
+        !waited.unwrap_or_else(PoisonError::into_inner).0.closed
     }
 
     /// Waits until nothing is left to do, at most for `limit`; whether that is so.

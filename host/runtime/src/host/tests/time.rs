@@ -48,6 +48,20 @@ fn operator() -> Principal {
     }
 }
 
+/// A page that meets a clock that is behind is not lost: nobody would ask for it again.
+#[test]
+fn a_page_waits_until_the_clock_is_right() {
+    let (clock, store) = (Manual::at(1_000_000), Arc::new(MemoryStore::new()));
+    let builder = Host::builder(Arc::new(Fake::default()), Arc::clone(&store) as Arc<dyn Store>);
+    let host = builder.clock(clock.clone()).by_hand().build().unwrap();
+    assert_eq!(body(&host, "pages", "a"), "1");
+    clock.set(990_000, 0);
+    assert!(host.follow_one() && host.follow_one(), "the page stays in line");
+    clock.set(1_000_000, 0);
+    while host.follow_one() {}
+    assert_eq!(body(&host, "get", "a"), "4");
+}
+
 #[test]
 fn a_probe_writes_and_moves_no_time() {
     let (clock, store) = (Manual::at(1_000_000), Arc::new(MemoryStore::new()));
