@@ -80,6 +80,8 @@ pub struct Oracle {
     rows: BTreeMap<&'static str, BTreeMap<String, Mirror>>,
     others: BTreeMap<(String, String), u32>,
     last_time: i64,
+    /// How much earlier than the last committed time the decision may be whose answer is looked at.
+    pub slack: i64,
     /// A clock that was behind was accepted: times may be earlier from here on.
     rewound: bool,
     begun: BTreeMap<String, Begun>,
@@ -118,6 +120,7 @@ impl Oracle {
             rows: COLLECTIONS.iter().map(|name| (*name, BTreeMap::new())).collect(),
             others: BTreeMap::new(),
             last_time: 0,
+            slack: 0,
             rewound: false,
             begun: BTreeMap::new(),
             effects: BTreeMap::new(),

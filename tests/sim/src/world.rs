@@ -34,6 +34,8 @@ use threadmesh_runtime::{
     wit::{Principal, Request, Status},
 };
 
+/// How much older than what it reads the time of a decision may be; `clock_behind_ms_max`.
+const BEHIND_MS: i64 = 5_000;
 /// How deep actions may stand inside each other.
 const DEPTH_MAX: usize = 3;
 
@@ -59,7 +61,7 @@ pub struct World {
     plans: Mutex<Vec<Plan>>,
     contexts: Mutex<Vec<Arc<Context>>>,
     /// What reads would have answered around a commit in the middle of them, by how deep they stand.
-    moments: Mutex<BTreeMap<usize, [String; 2]>>,
+    moments: Mutex<BTreeMap<usize, Option<[String; 2]>>>,
     stats: Mutex<Stats>,
     trace: Option<Mutex<Vec<String>>>,
     recorded: Option<Mutex<Vec<Recorded>>>,
@@ -394,12 +396,16 @@ impl World {
             return Err(HostError::Store(threadmesh_runtime::store::StoreError::Io { detail }));
         }
         let reply = result?;
-        if let Some(moments) = moments {
-            self.oracle(|oracle| oracle.read_at_one_moment(operation, &reply.body, &moments));
+        if let Some(Some(moments)) = &moments {
+            self.oracle(|oracle| oracle.read_at_one_moment(operation, &reply.body, moments));
         }
         let committed = node.store.commits() - before;
         let body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
-        self.oracle(|oracle| oracle.answered(&context, &reply, &body, committed));
+        self.oracle(|oracle| {
+            oracle.slack = if moments.is_some() { BEHIND_MS } else { 0 };
+            oracle.answered(&context, &reply, &body, committed);
+            oracle.slack = 0;
+        });
         Ok((reply, body))
     }
 
@@ -473,10 +479,12 @@ impl World {
         };
         let before = answer();
         self.inside(salt);
-        if let (Some(before), Some(after)) = (before, answer()) {
-            let depth = lock(&self.contexts).len().saturating_sub(1);
-            lock(&self.moments).insert(depth, [before, after]);
-        }
+        // A host that has lost much time decides again, at a time of its own.
+        let now = request.as_ref().map_or(0, |(_, now)| *now);
+        let in_time = store.inner().last_time().is_ok_and(|last| last.max(self.time.now()) <= now + BEHIND_MS);
+        let moments = before.zip(answer()).filter(|_| in_time).map(|(before, after)| [before, after]);
+        let depth = lock(&self.contexts).len().saturating_sub(1);
+        lock(&self.moments).insert(depth, moments);
     }
 
     /// What `process` is asked for now and at what time, unless its clock is behind.

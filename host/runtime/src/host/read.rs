@@ -2,29 +2,45 @@
 
 use super::{
     Done, HostError, Inner, Job, Outcome,
-    clock::ClockError,
+    clock::{BEHIND_MS_MAX, ClockError},
     convert::{self, Parts},
     decider::{Decided, Facts, Fault},
 };
 use std::sync::Arc;
 
+/// How often a read is decided again because it took too long.
+const TRIES_MAX: usize = 3;
+
 impl Inner {
     /// Decides `job`, which is not going to write. Where it wants to after all, it takes its turn among the writers.
     pub(super) fn read(self: &Arc<Self>, job: Job) -> Outcome {
-        let now = self.time_for_reading()?;
-        let entropy = self.entropy.draw()?;
-        let facts = Facts::Snapshots(self.store.as_ref());
-        let decision = match self.decider().decide(&job.request, now, &entropy, facts) {
-            Ok(Decided::Ready(decision)) => decision,
-            Ok(Decided::Wait(waiting)) => return Ok(Done::Wait(waiting, job.request)),
-            Err(Fault::Here(error)) => return Err(error),
-            Err(Fault::Store(error)) => return Err(error.into()),
+        let (decision, now) = match self.decided_in_time(&job)? {
+            (Decided::Ready(decision), now) => (decision, now),
+            (Decided::Wait(waiting), _) => return Ok(Done::Wait(waiting, job.request)),
         };
         let Parts { changes, reply, proceed } = convert::split(decision, now, &job.finished);
         if changes.is_empty() && reply.calls.is_empty() && proceed.is_none() {
             return Ok(Done::Reply(reply));
         }
         self.write(job)
+    }
+
+    /// Decides at a time that the facts are not newer than, but for what a clock may be behind: a process can be stopped
+    /// for long between the clock and the reading, and would judge by an hour that has gone what stands since.
+    fn decided_in_time(&self, job: &Job) -> Result<(Decided, i64), HostError> {
+        for _ in 0..TRIES_MAX {
+            let now = self.time_for_reading()?;
+            let entropy = self.entropy.draw()?;
+            let facts = Facts::Snapshots(self.store.as_ref());
+            let decided = self.decider().decide(&job.request, now, &entropy, facts).map_err(|fault| match fault {
+                Fault::Here(error) => error,
+                Fault::Store(error) => error.into(),
+            })?;
+            if self.time_for_reading()?.saturating_sub(now) <= BEHIND_MS_MAX {
+                return Ok((decided, now));
+            }
+        }
+        Err(HostError::Conflict { tries: TRIES_MAX })
     }
 
     /// The time for a decision that does not write. Another process may have accepted the clock.

@@ -87,7 +87,7 @@ impl Oracle {
 
     /// Decisions are at no earlier time than the last committed one, unless a clock was accepted.
     fn time_at_least(&self) -> i64 {
-        if self.rewound { 0 } else { self.last_time }
+        if self.rewound { 0 } else { self.last_time - self.slack }
     }
 
     fn reads_message(&self, context: &Context, number: u32) -> bool {

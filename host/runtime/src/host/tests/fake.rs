@@ -87,8 +87,9 @@ impl Toy<'_> {
         let name = request.params.as_str();
         let one = || answers.first();
         Ok(Ok(match (request.operation.as_str(), one()) {
-            ("add" | "get" | "sneak" | "until-one" | "wrong" | "pages", None) => needs(&[name]),
+            ("add" | "get" | "read-at" | "sneak" | "until-one" | "wrong" | "pages", None) => needs(&[name]),
             ("get", Some(answer)) => step(ready(read(answer).1.to_string())),
+            ("read-at", Some(answer)) => step(ready(format!("{now} {}", read(answer).1))),
             ("add" | "sneak", Some(answer)) => step(add(name, answer)),
             ("wrong", Some(answer)) => {
                 let mut decision = add(name, answer);
@@ -152,7 +153,7 @@ impl Session for Toy<'_> {
 
     fn operations(&mut self) -> Result<Vec<Operation>, CoreError> {
         let writing = ["add", "wrong", "pages", "forever", "refuse", "effects", "trap", "panic", "stamp"];
-        let reading = ["get", "sneak", "both", "until-one", "until-soon", "time"];
+        let reading = ["get", "read-at", "sneak", "both", "until-one", "until-soon", "time"];
         let operation = |name: &&str, read_only| Operation {
             name: (*name).into(),
             read_only,

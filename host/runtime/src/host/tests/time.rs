@@ -48,6 +48,29 @@ fn operator() -> Principal {
     }
 }
 
+/// A process that was stopped between the clock and the reading decides again.
+#[test]
+fn a_read_does_not_judge_by_a_time_that_has_gone() {
+    let (clock, store) = (Manual::at(1_000_000), Arc::new(Watched::new(MemoryStore::new())));
+    let builder = Host::builder(Arc::new(Fake::default()), Arc::clone(&store) as Arc<dyn Store>);
+    let host = builder.clock(clock.clone()).build().unwrap();
+    for (stopped_ms, seen) in [(5_000, "1000000 0"), (5_001, "1010001 0")] {
+        let sleeper = clock.clone();
+        let start = sleeper.wall_ms();
+        store.before_read(move |number| {
+            if number == 1 {
+                sleeper.set(start + stopped_ms, start + stopped_ms - 1_000_000)
+            }
+        });
+        assert_eq!(body(&host, "read-at", "a"), seen, "stopped for {stopped_ms} ms");
+    }
+    store.before_read({
+        let sleeper = clock.clone();
+        move |_| sleeper.set(sleeper.wall_ms() + 6_000, sleeper.steady_ms() + 6_000)
+    });
+    assert_eq!(host.call(None, "read-at", "a"), Err(HostError::Conflict { tries: 3 }), "it never gets to an answer");
+}
+
 /// A page that meets a clock that is behind is not lost: nobody would ask for it again.
 #[test]
 fn a_page_waits_until_the_clock_is_right() {
