@@ -20,7 +20,7 @@ const MORE: u64 = 3;
 /// Every how manieth life is decided by the component and the native rules together.
 const TWIN_EVERY: u64 = 25;
 /// How many lives are lived over files as well.
-const LIVES_OVER_FILES: u64 = 80;
+const LIVES_OVER_FILES: u64 = 50;
 /// How often each kind of fault must have happened.
 const FAULTS_MIN: u64 = 2;
 
