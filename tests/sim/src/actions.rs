@@ -122,7 +122,7 @@ pub static TABLE: &[Row] = &[
     row("expire", 30, Some(Theme::Retention), authority::expire),
     row("take", 25, Some(Theme::Context), context::take),
     row("shown", 36, Some(Theme::Context), context::shown),
-    row("recover", 14, Some(Theme::Context), context::recover),
+    row("recover", 22, Some(Theme::Context), context::recover),
     row("read", 22, Some(Theme::Context), context::read),
     row("purge", 20, Some(Theme::Retention), keeping::purge),
     row("scrub", 14, Some(Theme::Retention), keeping::scrub),

@@ -108,7 +108,8 @@ impl Plan {
             race_in_read: random.chance(25).then(|| (random.draw(), random.below(3) as u32)),
             again: random.chance(25),
             pause: some(random, 14, &PAUSES.iter().map(|(point, _)| *point).collect::<Vec<_>>()),
-            submit: some(random, 80, SUBMITS),
+            // What comes late is what most rests on being asked about; it is drawn more often than the rest.
+            submit: if random.chance(15) { Some("call-late") } else { some(random, 80, SUBMITS) },
             query: some(random, 65, QUERIES),
             scrub: some(random, 50, SCRUBS),
             meanwhile,

@@ -140,7 +140,7 @@ pub fn recover(world: &World, random: &mut Random) {
     let admission = &life["admission"];
     let evidence = if random.chance(75) { evidence(admission) } else { flawed(random, admission) };
     let mut params = with(unsure(random, &life), json!({ "resolution": word }));
-    if (word == "confirmed-admitted") == random.chance(70) {
+    if (word == "confirmed-admitted") == random.chance(55) {
         params["evidence"] = evidence;
     }
     request(world, slot, &who, "adapter.recoverContextAdmission", params);

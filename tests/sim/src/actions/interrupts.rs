@@ -11,8 +11,13 @@ use crate::{
 use serde_json::{Value, json};
 use threadmesh_protocol::time;
 
-/// Receiver or host report on an interrupt, mostly on one that was accepted. The host says only what is so.
+/// Receiver or host report on interrupts, often more than once.
 pub fn report(world: &World, random: &mut Random) {
+    (0..=random.below(2)).for_each(|_| report_once(world, random));
+}
+
+/// One report, mostly on an interrupt that was accepted. The host says only what is so.
+fn report_once(world: &World, random: &mut Random) {
     let any = random.chance(10);
     let fits = |life: &Value| any || (life["intent"] == "interrupt" && life["decision"] == "accepted");
     let (Some(slot), Some((_, life))) = (host(world, random), life(world, random, fits)) else { return };
@@ -64,7 +69,7 @@ fn result(world: &World, random: &mut Random, life: &Value, stopped: bool) -> Va
             "subprocesses": {"enumeration": "unavailable", "targets": []},
         },
     });
-    match random.below(24) {
+    match random.below(16) {
         0 => result["interruptionId"] = "int_another-0001".into(),
         1 => result["messageId"] = cast::message_id(0).into(),
         2 => result["results"]["toolCalls"]["targets"] = json!([]),
