@@ -19,6 +19,14 @@ const REVISED: &[&str] = &[
     "messages.respond",
 ];
 
+/// Whether a receipt is brought for a call that was called absent: that is evidence, whatever its bringer knew.
+fn contradicts(params: &Value, old: &Value) -> bool {
+    let absent = |attempt: &Value| {
+        attempt["id"] == params["submissionId"] && text(attempt, "state") == "confirmed-not-submitted"
+    };
+    params["reconciliation"].get("receipt").is_some() && attempts(old).any(absent)
+}
+
 impl Oracle {
     /// What is passed on was accepted by whoever passes it on, and is what was sent to him, no stronger and no longer.
     fn passed_on(&mut self, context: &Context, id: &str, new: &Value) {
@@ -38,8 +46,7 @@ impl Oracle {
         let content = text(&context.params["envelope"], "content");
         let number = text(named, "messageId").trim_start_matches("msg_").parse().unwrap_or(0);
         let carried = |of: u32| self.carried.get(&of).is_some_and(|ids| ids.contains(text(named, "messageId")));
-        let known = content.get(2..7).and_then(|digits| digits.parse().ok()).unwrap_or(u32::MAX);
-        let same = content == crate::cast::secret(number) || carried(known);
+        let same = content == crate::cast::secret(number) || carried(super::intents::content(content));
         self.demand(fits && same, || format!("{id} passes on what it should not: {}", context.params));
     }
 
@@ -66,7 +73,7 @@ impl Oracle {
         let Context { who, operation, params, .. } = context;
         let name = || format!("{id}: {operation} by {}", crate::cast::name(who));
         if REVISED.contains(&operation.as_str()) {
-            let knows = params["expectedRevision"] == old["revision"];
+            let knows = params["expectedRevision"] == old["revision"] || contradicts(params, old);
             self.demand(knows, || {
                 format!("{} knows revision {}, not {}", name(), params["expectedRevision"], old["revision"])
             });

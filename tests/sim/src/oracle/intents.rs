@@ -103,10 +103,14 @@ impl Oracle {
     /// A content is in the message that passes it on as well.
     fn carries(&mut self, params: &Value) {
         let envelope = &params["envelope"];
-        let number = text(envelope, "content").get(2..7).and_then(|digits| digits.parse().ok());
         let id = text(envelope, "messageId").to_owned();
-        number.map(|number: u32| self.carried.entry(number).or_default().insert(id));
+        self.carried.entry(content(text(envelope, "content"))).or_default().insert(id);
     }
+}
+
+/// The number of a content; the greatest there is for all that have none.
+pub(super) fn content(text: &str) -> u32 {
+    text.get(2..7).and_then(|digits| digits.parse().ok()).unwrap_or(u32::MAX)
 }
 
 /// What happens to messages when something else does.
