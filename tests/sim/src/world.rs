@@ -479,9 +479,10 @@ impl World {
         };
         let before = answer();
         self.inside(salt);
-        // A host that has lost much time decides again, at a time of its own.
+        // A host that has lost much time, or whose clock was set, decides again at a time of its own.
         let now = request.as_ref().map_or(0, |(_, now)| *now);
-        let in_time = store.inner().last_time().is_ok_and(|last| last.max(self.time.now()) <= now + BEHIND_MS);
+        let wall = self.time.now() + self.skew_of(process);
+        let in_time = store.inner().last_time().is_ok_and(|last| last.max(wall) <= now + BEHIND_MS);
         let moments = before.zip(answer()).filter(|_| in_time).map(|(before, after)| [before, after]);
         let depth = lock(&self.contexts).len().saturating_sub(1);
         lock(&self.moments).insert(depth, moments);
