@@ -65,9 +65,9 @@ pub(crate) const TABLE: &[Entry] = &[
         "Take the rendering of an accepted message, to show it.",
     ),
     worker("adapter.prepareSubmission", submit::prepare, "Prepare handing an accepted message to the harness."),
+    write("adapter.reconcileSubmission", resolve::reconcile, "Establish what became of an attempt, with evidence."),
     internal(write("adapter.recordQuery", resolve::record_query, "What an adapter answered about an attempt.")),
     write("adapter.recordReceipt", resolve::record_receipt, "Record the harness's receipt."),
-    write("adapter.reconcileSubmission", resolve::reconcile, "Establish what became of an attempt, with evidence."),
     write(
         "adapter.recoverContextAdmission",
         admission::recover,
