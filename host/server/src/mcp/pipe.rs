@@ -5,7 +5,7 @@
 
 use crate::lines::{Line, Lines};
 use crate::service::{Answer, error, respond};
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read};
@@ -23,6 +23,9 @@ const QUEUE: usize = 16;
 /// What the pipe looks at in a message.
 #[derive(Deserialize)]
 struct Peek {
+    jsonrpc: Option<String>,
+    result: Option<IgnoredAny>,
+    error: Option<IgnoredAny>,
     id: Option<Value>,
     method: Option<String>,
     params: Option<Value>,
@@ -31,6 +34,14 @@ struct Peek {
 impl Peek {
     fn of(line: &str) -> Option<Self> {
         serde_json::from_str(line).ok()
+    }
+
+    /// Whether the server takes it as a request, and so answers under its id; anything else it refuses without one.
+    fn is_request(&self) -> bool {
+        let id = self.id.as_ref().is_some_and(|id| id.is_string() || id.is_i64() || id.is_u64());
+        let params = self.params.as_ref().is_none_or(Value::is_object);
+        let answers = self.result.is_some() || self.error.is_some();
+        self.jsonrpc.as_deref() == Some("2.0") && self.method.is_some() && id && params && !answers
     }
 
     /// The id of a request or an answer, as text: 1 and "1" are two.
@@ -126,18 +137,17 @@ impl Reader {
 
     /// Passes a message on, holds it, or answers it. Nothing where nobody listens any more.
     fn take(&self, line: String) -> Option<()> {
-        let message: Value = match serde_json::from_str(&line) {
-            Ok(message) => message,
-            Err(fault) => return self.answer("null", "json-syntax", &format!("a line is no JSON: {fault}")),
-        };
-        let Ok(message) = serde_json::from_value::<Peek>(message) else {
-            return self.to_server.blocking_send(line).ok();
+        let Some(message) = Peek::of(&line) else {
+            return match serde_json::from_str::<IgnoredAny>(&line) {
+                Ok(_) => self.to_server.blocking_send(line).ok(),
+                Err(fault) => self.answer("null", "json-syntax", &format!("a line is no JSON: {fault}")),
+            };
         };
         let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(id) = message.cancels() {
             under_way.forget(&id);
         }
-        let entry = match message.id().filter(|_| message.method.is_some()) {
+        let entry = match message.id().filter(|_| message.is_request()) {
             Some(id) => (under_way.enter(&id, &line), id),
             None => (Entry::Goes, String::new()),
         };
@@ -210,6 +220,29 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An id that the server does not answer under must not stay under way: nothing would free it.
+    #[test]
+    fn only_what_is_answered_under_its_id_is_under_way() {
+        let request = |line: &str| Peek::of(line).is_some_and(|message| message.is_request());
+        for line in
+            [r#"{"jsonrpc":"2.0","id":5,"method":"ping"}"#, r#"{"jsonrpc":"2.0","id":"5","method":"ping","params":{}}"#]
+        {
+            assert!(request(line), "{line}");
+        }
+        for line in [
+            r#"{"id":5,"method":"ping"}"#,
+            r#"{"jsonrpc":"1.0","id":5,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":7.5,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":5,"method":"ping","params":[1]}"#,
+            r#"{"jsonrpc":"2.0","id":5,"method":"ping","result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":5,"id":6,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":5,"method":"ping","method":"ping"}"#,
+        ] {
+            assert!(!request(line), "{line}");
+        }
+    }
 
     #[test]
     fn an_id_is_under_way_once_and_the_rest_waits_in_order() {
