@@ -4,6 +4,7 @@ use crate::command::token;
 use crate::failure::Failure;
 use crate::mesh::{Mesh, Reply, reply};
 use crate::open::{Opened, Opening};
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 use threadmesh_runtime::wit::Status;
@@ -14,7 +15,11 @@ use threadmesh_server::tokens::{Entry, Principal, Secret, TokenBook};
 /// How long the calls of one operation are waited for. They have their own deadlines; this only bounds the program.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// A database, opened as one principal.
+/// How long the program stays without a word for what an operation left to do.
+const QUIET: Duration = Duration::from_secs(2);
+
+/// A database, opened as one principal. What its operations left to do is done before it is dropped, after their answers
+/// were printed: it belongs to them, and this process ends soon.
 pub struct Local {
     opened: Opened,
     entry: Entry,
@@ -76,8 +81,6 @@ impl Mesh for Local {
                 "its outcome is asked for by a server",
             ));
         }
-        // What the operation left to do belongs to it, and this process ends soon.
-        host.settle(PATIENCE);
         if done.status == Status::Refused {
             host.record_denials();
         }
@@ -87,5 +90,18 @@ impl Mesh for Local {
             Status::Refused => Err(reply(&done.body)),
             Status::Accepted | Status::Replayed => Ok(done.body),
         })
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        let host = self.opened.host();
+        if !host.settle(QUIET) {
+            let told =
+                "threadmesh: the answer stands; further messages are still being relabelled, which others hold up";
+            // Nobody may be there to read it.
+            let _ = writeln!(std::io::stderr(), "{told}");
+            host.settle(PATIENCE);
+        }
     }
 }
