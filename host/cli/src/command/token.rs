@@ -120,7 +120,10 @@ fn create(arguments: &Create, printer: Printer) -> Outcome {
         (false, None) => Some(default_target(arguments)?),
     };
     let principal = principal(arguments);
-    tokens::check_principal(&principal).map_err(|reason| Failure::unusable("usage", reason, OF_A_TASK))?;
+    tokens::check_principal(&principal).map_err(|reason| {
+        let task = matches!(arguments.kind, KindName::Task);
+        Failure::unusable("usage", reason, if task { OF_A_TASK } else { "mend the option that it speaks of" })
+    })?;
     // The token is in its own file before the entry counts: an entry whose token nobody has would only be in the way.
     let (entry, token) = tokens::update(&path, |file| {
         let token = file.create(&path, &arguments.name, principal)?;

@@ -26,8 +26,8 @@ pub enum HostError {
         /// The limit.
         limit: usize,
     },
-    /// Other writers were faster every time.
-    #[error("the records moved on each of {tries} tries; try again")]
+    /// Other writers were faster every time, or the facts were newer than the time of the decision.
+    #[error("no decision held in {tries} tries: the records moved on, or it took too long; try again")]
     Conflict {
         /// How often it was tried.
         tries: usize,

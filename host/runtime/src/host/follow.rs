@@ -1,8 +1,8 @@
 //! Continuations: what a decision left to do, page after page, also when its caller is long gone.
 //!
 //! A continuation takes its turn among the other writers like any request, and waits for as long as what keeps it may
-//! pass: a busy store, a clock that is behind. Whatever is left when the process ends is found again by the core's own
-//! sweeps.
+//! pass: a busy store, a clock that is behind. It lives in this process alone: what is left when that ends keeps its old
+//! label until it expires. Nothing rests on the label: every gate looks at the grant, the incarnation and the objective.
 
 use super::{Done, HostError, Inner, Job, wait::lock};
 use crate::wit::Request;
