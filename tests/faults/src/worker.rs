@@ -34,7 +34,9 @@ pub struct Orders {
 }
 
 /// The most calls in hand before the load waits.
-const CALLS_MAX: u64 = 8;
+pub const CALLS_MAX: u64 = 8;
+/// The first kind of message that comes to a call.
+const CALLS_FROM: u64 = 4;
 
 struct Worker {
     mesh: Mesh,
@@ -69,6 +71,22 @@ pub fn main(orders: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// What a thread of a run draws from.
+fn of_thread(seed: u64, run: u64, thread: u64) -> Random {
+    Random::new(seed, run * 1_000 + thread)
+}
+
+/// How far a message gets; from [`CALLS_FROM`] on, to a call.
+fn kind(random: &mut Random) -> u64 {
+    random.below(8)
+}
+
+/// How many of its first `messages` the first thread of the first run makes calls of.
+pub fn calls(seed: u64, messages: u64) -> u64 {
+    let mut random = of_thread(seed, 0, 0);
+    (0..messages).map(|_| u64::from(kind(&mut random) >= CALLS_FROM)).sum()
+}
+
 impl Worker {
     fn work(&self) {
         for again in self.orders.retries.clone() {
@@ -92,7 +110,7 @@ impl Worker {
     /// One thread: a pair of tasks of its own, and messages from one to the other.
     fn load(&self, thread: u64) {
         let run = self.orders.run;
-        let mut random = Random::new(self.orders.seed, run * 1_000 + thread);
+        let mut random = of_thread(self.orders.seed, run, thread);
         let (source, target) = (format!("s{run:04}-{thread}"), format!("t{run:04}-{thread}"));
         let profile = script::PROFILES[usize::try_from((run + thread) % 3).expect("small")];
         for task in [&source, &target] {
@@ -110,7 +128,7 @@ impl Worker {
     /// A message, as far as chance takes it. Whatever is refused ends it, and is told.
     fn life(&self, random: &mut Random, source: &str, target: &str, id: &str) -> Option<()> {
         self.act(Some(source), "messages.send", script::send(source, target, id, script::now_ms()))?;
-        let kind = random.below(8);
+        let kind = kind(random);
         if kind == 0 {
             return None;
         }
