@@ -5,6 +5,7 @@ mod demo;
 mod disk;
 mod documents;
 mod http;
+mod left;
 mod mesh;
 mod secure;
 mod serve;

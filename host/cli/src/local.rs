@@ -85,7 +85,7 @@ impl Mesh for Local {
             host.record_denials();
         }
         // What cannot be done now is due again later, for whoever is there then.
-        let _ = host.perform_stored();
+        host.perform_soon();
         Ok(match done.status {
             Status::Refused => Err(reply(&done.body)),
             Status::Accepted | Status::Replayed => Ok(done.body),
@@ -97,8 +97,7 @@ impl Drop for Local {
     fn drop(&mut self) {
         let host = self.opened.host();
         if !host.settle(QUIET) {
-            let told =
-                "threadmesh: the answer stands; further messages are still being relabelled, which others hold up";
+            let told = "threadmesh: the answer stands; what it leaves to do is held up by others, and is waited for";
             // Nobody may be there to read it.
             let _ = writeln!(std::io::stderr(), "{told}");
             host.settle(PATIENCE);

@@ -40,6 +40,11 @@ pub(crate) fn request_from(value: &Value) -> Result<Request, String> {
     })
 }
 
+/// A request as JSON, as [`request_from`] takes it.
+pub(crate) fn request_json(request: &Request) -> Value {
+    records::request_json(request)
+}
+
 /// A decision as JSON.
 pub(crate) fn decision_json(decision: &Decision) -> Value {
     records::decision(decision)

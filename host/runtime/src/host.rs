@@ -270,18 +270,13 @@ impl Host {
         self.0.accept_clock(principal)
     }
 
-    /// Waits until no continuation is left to run, at most for `limit`; whether that is so.
+    /// Waits until this process has nothing left to do after its commits, at most for `limit`; whether that is so. What
+    /// it had to put off is stored, and falls due again for whoever is there then.
     pub fn settle(&self, limit: Duration) -> bool {
         self.0.follow.settle(limit)
     }
 
-    /// Runs the next page of the continuation that has waited longest, on this thread; whether there was one. A page that
-    /// the store does not take stays in line. Only for a host that was built [`by_hand`](Builder::by_hand).
-    pub fn follow_one(&self) -> bool {
-        self.0.follow_one()
-    }
-
-    /// Ends all waiting, drops continuations that have not begun, and records what was refused. Calls that come later are
+    /// Ends all waiting, leaves to others what commits left to do, and records what was refused. Calls that come later are
     /// still answered.
     pub fn close(&self) {
         self.record_denials();

@@ -125,7 +125,7 @@ pub static TABLE: &[Row] = &[
     row("recover", 22, Some(Theme::Context), context::recover),
     row("read", 22, Some(Theme::Context), context::read),
     row("purge", 20, Some(Theme::Retention), keeping::purge),
-    row("scrub", 14, Some(Theme::Retention), keeping::scrub),
+    row("perform", 20, Some(Theme::Retention), keeping::perform),
     row("propose", 16, Some(Theme::Proposals), asking::propose),
     row("decide-proposal", 40, Some(Theme::Proposals), asking::decide),
     row("publish", 18, Some(Theme::Summaries), telling::publish),
@@ -152,7 +152,6 @@ pub static TABLE: &[Row] = &[
     row("start", 90, None, chaos::start),
     row("clock", 8, Some(Theme::Trouble), chaos::clock),
     row("clock-accepted", 12, Some(Theme::Trouble), chaos::accept_clock),
-    row("follow", 12, None, chaos::follow),
 ];
 
 /// The action with this name.
@@ -177,6 +176,13 @@ pub fn draw(random: &mut Random, theme: Option<Theme>) -> &'static Row {
 /// A host that can be asked now.
 fn host(world: &World, random: &mut Random) -> Option<usize> {
     random.one(&world.idle())
+}
+
+/// Lets the hosts try in turn, beginning anywhere, until one has something to do.
+fn any_host(world: &World, random: &mut Random, work: impl Fn(usize) -> bool) {
+    let idle = world.idle();
+    let mut turn = idle.iter().cycle().skip(random.below(idle.len())).take(idle.len());
+    while turn.next().is_some_and(|slot| !work(*slot)) {}
 }
 
 /// One of the messages, with its row id; the last ones more often.

@@ -86,8 +86,6 @@ pub struct Oracle {
     rewound: bool,
     begun: BTreeMap<String, Begun>,
     effects: BTreeMap<String, u32>,
-    /// Revoked grants, and the process that revoked each.
-    revoked: BTreeMap<String, u64>,
     /// Messages about which the operator said what is not so.
     misled: BTreeSet<String>,
     dispatched: BTreeSet<String>,
@@ -124,7 +122,6 @@ impl Oracle {
             rewound: false,
             begun: BTreeMap::new(),
             effects: BTreeMap::new(),
-            revoked: BTreeMap::new(),
             misled: BTreeSet::new(),
             dispatched: BTreeSet::new(),
             accepted: BTreeMap::new(),

@@ -43,7 +43,7 @@ pub(crate) fn settle(world: &World) {
         world.time.pass(31_000);
         world.tick();
         (0..world.slots()).for_each(|slot| dispatch(world, slot));
-        world.followed();
+        world.oracle(|oracle| oracle.followed(false));
         let unknown = |life: &Value| life["attempt"]["state"] == "outcome-unknown";
         if !world.oracle(|oracle| oracle.rows("life").any(|(_, life)| unknown(life))) {
             break;
@@ -56,6 +56,8 @@ pub(crate) fn settle(world: &World) {
     world.stats(|stats| stats.queued += waiting);
     resolve(world);
     world.time.pass(LONG_MS);
+    (0..world.slots()).for_each(|slot| dispatch(world, slot));
+    world.oracle(|oracle| oracle.followed(true));
     recover(world);
     sweep(world);
     purge(world);
@@ -65,7 +67,7 @@ pub(crate) fn settle(world: &World) {
 fn dispatch(world: &World, slot: usize) {
     let Some(node) = world.node(slot) else { return };
     for _ in 0..TRIES {
-        if !world.follow(slot) {
+        if world.perform(slot) == 0 {
             break;
         }
     }
@@ -132,7 +134,7 @@ fn purge(world: &World) {
     for _ in 0..TRIES {
         // An effect that another process took and did not perform is due again when its lease is over.
         world.time.pass(31_000);
-        if world.scrub(0) == 0 {
+        if world.perform(0) == 0 {
             break;
         }
     }

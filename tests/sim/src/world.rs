@@ -29,7 +29,7 @@ use std::{
 use threadmesh_runtime::{
     Core, HostError, Reply,
     dispatcher::CallEffect,
-    host::Invocation,
+    host::{Host, Invocation},
     store::Changes,
     wit::{Principal, Request, Status},
 };
@@ -339,37 +339,44 @@ impl World {
         }
     }
 
-    /// A host does what commits asked to be done at least once: empties its store of what was purged. How much it did.
-    pub fn scrub(&self, slot: usize) -> usize {
-        let work = |node: &Node| node.host.perform_stored().unwrap_or(0);
-        self.by_itself(slot, "maintenance.recordScrub", work).unwrap_or(0)
-    }
-
-    /// A host runs the next page of what an operation left to do; whether there was one.
-    pub fn follow(&self, slot: usize) -> bool {
-        self.by_itself(slot, "continuation", |node| node.host.follow_one()).unwrap_or(false)
+    /// A host does what commits asked to be done at least once, in any process: empties its store of what was purged,
+    /// and goes on with operations. How much it did.
+    pub fn perform(&self, slot: usize) -> usize {
+        let Some(node) = self.node(slot) else { return 0 };
+        let pages = || node.host.counters().continuations;
+        let before = pages();
+        let (done, commits) = self.by_itself(&node, "stored effects", |host| host.perform_stored().unwrap_or(0));
+        if commits > pages() - before {
+            self.accepted("maintenance.recordScrub");
+        }
+        done
     }
 
     /// A host records what it refused.
     pub fn record_denials(&self, slot: usize) {
-        self.by_itself(slot, "audit.recordDenials", |node| node.host.record_denials());
+        let Some(node) = self.node(slot) else { return };
+        let operation = "audit.recordDenials";
+        let ((), commits) = self.by_itself(&node, operation, Host::record_denials);
+        if commits > 0 {
+            self.accepted(operation);
+        }
     }
 
-    /// A host does something that nobody asked for, by way of an operation.
-    fn by_itself<T>(&self, slot: usize, operation: &str, work: impl FnOnce(&Node) -> T) -> Option<T> {
-        let node = self.node(slot)?;
+    /// A host does something that nobody asked for; with how many commits.
+    fn by_itself<T>(&self, node: &Node, operation: &str, work: impl FnOnce(&Host) -> T) -> (T, u64) {
         let context =
             Context { process: node.process, who: cast::host(), operation: operation.into(), params: Value::Null };
         let before = node.store.commits();
         lock(&self.contexts).push(Arc::new(context));
-        let done = work(&node);
+        let done = work(&node.host);
         lock(&self.contexts).pop();
         let committed = node.store.commits() - before;
         self.note(|| format!("  host {} by itself: {operation}, {committed} commits", node.process));
-        if committed > 0 {
-            self.stats(|stats| *stats.accepted.entry(operation.into()).or_default() += 1);
-        }
-        Some(done)
+        (done, committed)
+    }
+
+    fn accepted(&self, operation: &str) {
+        self.stats(|stats| *stats.accepted.entry(operation.into()).or_default() += 1);
     }
 
     /// Runs an operation, and shows the oracle everything about it.
@@ -530,13 +537,6 @@ impl World {
         let flies = self.outside(|outside| outside.flies(text("key")));
         let keeps = outside::keeps_word(text("profile"));
         self.oracle(|oracle| oracle.absent_for_good(submission, process, keeps, flies));
-    }
-
-    /// Every host has run what it had left to do.
-    pub fn followed(&self) {
-        let alive: BTreeSet<u64> =
-            (0..self.slots()).filter_map(|slot| self.node(slot)).map(|node| node.process).collect();
-        self.oracle(|oracle| oracle.followed(|process| alive.contains(&process)));
     }
 
     /// The dispatcher of `process` passes a point.

@@ -99,8 +99,8 @@ fn stored(value: &Value) -> Result<Stored, Fault> {
     })
 }
 
-/// The arguments of a `decide` as JSON, as [`super::answer`] takes them.
-pub fn decide_args(request: &Request, answers: &[Answer], now: f64, entropy: &str) -> Value {
+/// A request as JSON, as [`request`] takes it.
+pub(super) fn request_json(request: &Request) -> Value {
     let principal = request.principal.as_ref().map(|principal| {
         json!({
             "tenant": principal.tenant,
@@ -113,13 +113,18 @@ pub fn decide_args(request: &Request, answers: &[Answer], now: f64, entropy: &st
         })
     });
     json!({
-        "request": {
-            "operation": request.operation,
-            "principal": principal,
-            "params": request.params,
-            "instance": request.instance,
-            "cursor": request.cursor,
-        },
+        "operation": request.operation,
+        "principal": principal,
+        "params": request.params,
+        "instance": request.instance,
+        "cursor": request.cursor,
+    })
+}
+
+/// The arguments of a `decide` as JSON, as [`super::answer`] takes them.
+pub fn decide_args(request: &Request, answers: &[Answer], now: f64, entropy: &str) -> Value {
+    json!({
+        "request": request_json(request),
         "answers": answers.iter().map(answer_json).collect::<Value>(),
         "now": number(now),
         "entropy": entropy,

@@ -74,8 +74,9 @@ impl Builder {
         self
     }
 
-    /// Continuations wait until [`Host::follow_one`] runs them on its caller's thread; no thread is started. For whoever
-    /// decides himself what happens next, such as a simulation.
+    /// What commits leave to do waits until somebody calls [`Host::perform_stored`], and what was refused until
+    /// [`Host::record_denials`]; no thread is started. For whoever decides himself what happens next, such as a
+    /// simulation.
     #[must_use]
     pub fn by_hand(mut self) -> Self {
         self.by_hand = true;

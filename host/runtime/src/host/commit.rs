@@ -31,11 +31,11 @@ impl Lost for Outcome {
 
 /// A request of a batch that was decided.
 struct Member {
-    job: Job,
     outcome: Outcome,
     /// Whether the outcome rests on what the batch holds, so that it is void if the batch is.
     bound: bool,
-    proceed: Option<String>,
+    /// Whether something is left to do after the commit.
+    goes_on: bool,
 }
 
 /// The open transaction and what goes with it.
@@ -82,7 +82,7 @@ impl Inner {
         let mut members = Vec::new();
         let mut next = Some(own);
         while let Some(job) = next {
-            let (member, failed) = self.member(job, &mut open, &mut decider);
+            let (member, failed) = self.member(&job, &mut open, &mut decider);
             members.push(member);
             if let Some(error) = failed {
                 return (members, Err(error.into()));
@@ -106,22 +106,17 @@ impl Inner {
     }
 
     /// Decides one request in the batch. Where the store fails, the batch does too.
-    fn member(&self, job: Job, open: &mut Open<'_>, decider: &mut Decider<'_>) -> (Member, Option<StoreError>) {
-        let free = |job, error| Member { job, outcome: Err(error), bound: false, proceed: None };
-        match self.decided(&job, open, decider) {
-            Ok((done, proceed)) => (Member { job, outcome: Ok(done), bound: true, proceed }, None),
-            Err(Fault::Here(error)) => (free(job, error), None),
-            Err(Fault::Store(error)) => (free(job, error.clone().into()), Some(error)),
+    fn member(&self, job: &Job, open: &mut Open<'_>, decider: &mut Decider<'_>) -> (Member, Option<StoreError>) {
+        let free = |error| Member { outcome: Err(error), bound: false, goes_on: false };
+        match self.decided(job, open, decider) {
+            Ok((done, goes_on)) => (Member { outcome: Ok(done), bound: true, goes_on }, None),
+            Err(Fault::Here(error)) => (free(error), None),
+            Err(Fault::Store(error)) => (free(error.clone().into()), Some(error)),
         }
     }
 
-    /// Decides and applies; again where others were faster.
-    fn decided(
-        &self,
-        job: &Job,
-        open: &mut Open<'_>,
-        decider: &mut Decider<'_>,
-    ) -> Result<(Done, Option<String>), Fault> {
+    /// Decides and applies; again where others were faster. Whether the operation goes on after the commit.
+    fn decided(&self, job: &Job, open: &mut Open<'_>, decider: &mut Decider<'_>) -> Result<(Done, bool), Fault> {
         let now = self.time_for(open)?;
         for _ in 0..TRIES_MAX {
             let entropy = self.entropy.draw()?;
@@ -129,18 +124,18 @@ impl Inner {
             let facts = Facts::Batch(open.batch.as_mut());
             let decision = match decider.decide(&job.request, now, &entropy, facts)? {
                 Decided::Ready(decision) => decision,
-                Decided::Wait(waiting) => return Ok((Done::Wait(waiting, job.request.clone()), None)),
+                Decided::Wait(waiting) => return Ok((Done::Wait(waiting, job.request.clone()), false)),
             };
-            let Parts { changes, reply, proceed } = convert::split(decision, now, &job.finished);
+            let Parts { changes, reply, goes_on } = convert::split(decision, job, now);
             if changes.is_empty() {
-                return Ok((Done::Reply(reply), proceed));
+                return Ok((Done::Reply(reply), goes_on));
             }
             // Everything was read from this batch, and nothing was applied since: there is nothing to read again.
             match open.batch.apply(&ReadSet::at(at), &changes) {
                 Ok(_) => {
                     open.applied = true;
                     open.last_time = open.last_time.max(now);
-                    return Ok((Done::Reply(reply), proceed));
+                    return Ok((Done::Reply(reply), goes_on));
                 }
                 Err(ApplyError::Conflict(_)) => self.counters.conflicts.fetch_add(1, Relaxed),
                 Err(ApplyError::Store(StoreError::Misuse { detail })) => return Err(misuse(detail).into()),
@@ -160,14 +155,14 @@ impl Inner {
 
     /// What a member is told after the commit, or after what kept it from happening.
     fn outcome(self: &Arc<Self>, member: Member, committed: &Result<(), HostError>) -> Outcome {
-        let Member { job, outcome, bound, proceed } = member;
+        let Member { outcome, bound, goes_on } = member;
         match committed {
             Err(error) if bound => return Err(error.clone()),
             Err(_) => return outcome,
             Ok(()) => {}
         }
-        if let Some(cursor) = proceed {
-            self.follow_up(job.request, cursor);
+        if goes_on {
+            self.go_on();
         }
         outcome
     }
@@ -177,7 +172,7 @@ impl Inner {
 fn refuse_all(own: Job, leadership: &mut Leadership<'_, Job, Outcome>) -> Vec<Member> {
     let queued = std::iter::from_fn(|| leadership.next());
     let jobs = std::iter::once(own).chain(queued.take(MEMBERS_MAX - 1));
-    jobs.map(|job| Member { job, outcome: Outcome::lost(), bound: true, proceed: None }).collect()
+    jobs.map(|_| Member { outcome: Outcome::lost(), bound: true, goes_on: false }).collect()
 }
 
 fn topics(outcome: &Outcome) -> &[String] {

@@ -1,6 +1,6 @@
 //! Records of `wit/` to records of the store, moved and not copied; and a decision taken apart.
 
-use super::Reply;
+use super::{Job, Reply, follow};
 use crate::store;
 use crate::wit;
 
@@ -26,23 +26,26 @@ pub(super) struct Parts {
     pub changes: store::Changes,
     /// To be answered after the commit.
     pub reply: Reply,
-    /// Continues the operation after the commit.
-    pub proceed: Option<String>,
+    /// Whether the operation goes on after the commit; the changes say how.
+    pub goes_on: bool,
 }
 
-/// Takes a decision apart. `finished` leaves the outbox with it, unless it is a refusal.
-pub(super) fn split(decision: wit::Decision, time: i64, finished: &[store::EffectLease]) -> Parts {
+/// Takes the decision about `job` at `time` apart. What `job` finishes leaves the outbox with it, unless it is a refusal;
+/// what the decision goes on with is stored with it.
+pub(super) fn split(decision: wit::Decision, job: &Job, time: i64) -> Parts {
     let wit::Decision { status, response, problem, writes, effects, audit, topics, proceed } = decision;
     let (calls, stored): (Vec<_>, Vec<_>) =
         effects.into_iter().partition(|effect| effect.kind == wit::EffectKind::Call);
+    let left = proceed.map(|cursor| follow::left(&job.request, cursor));
+    let goes_on = left.is_some();
     let changes = store::Changes {
         time,
         writes: writes.into_iter().map(write).collect(),
         audit: audit.into_iter().map(record).collect(),
-        effects: stored.into_iter().map(effect).collect(),
-        finished: if status == wit::Status::Refused { Vec::new() } else { finished.to_vec() },
+        effects: stored.into_iter().map(effect).chain(left).collect(),
+        finished: if status == wit::Status::Refused { Vec::new() } else { job.finished.clone() },
     };
-    Parts { changes, reply: Reply { status, body: response, problem, calls, topics }, proceed }
+    Parts { changes, reply: Reply { status, body: response, problem, calls, topics }, goes_on }
 }
 
 fn write(write: wit::Write) -> store::Write {

@@ -2,7 +2,7 @@
 //! commit for each nor memory without bound. Which of them are denials, and where they are recorded, the core says.
 
 use super::effects::itself;
-use super::{Host, HostError, Inner, Job, wait::lock};
+use super::{Host, HostError, Inner, Job, follow::Work, wait::lock};
 use crate::codes;
 use crate::wit::{ErrorCode, Principal, PrincipalKind, Request};
 use serde_json::{Value, json};
@@ -136,10 +136,8 @@ impl Host {
 impl Inner {
     /// Hands counts that are due to the thread that follows up.
     pub(super) fn record_due_denials(self: &Arc<Self>) {
-        if self.denials.due() {
-            for request in self.denial_requests() {
-                self.later(request);
-            }
+        if !self.follow.by_hand() && self.denials.due() {
+            self.follow_up(self.denial_requests().into_iter().map(Work::Write));
         }
     }
 

@@ -1,16 +1,16 @@
 //! Stored effects: what commits ask to be done at least once, performed under a lease.
 //!
-//! There is one kind so far: emptying the store of what was removed from it. It may be done any number of times, by any
-//! process; how it went is told to the core, which says what that means.
+//! There are two kinds: emptying the store of what was removed from it, and going on with an operation that one commit
+//! could not hold. Both may be done any number of times, by any process; the core says what it means.
 
-use super::{Cancel, Host, HostError, Invocation, wait::lock};
+use super::{Cancel, Done, Host, HostError, Invocation, Job, follow, wait::lock};
 use crate::store::{EffectLease, LeasedEffect, Scrub, StoreError};
-use crate::wit::{Principal, PrincipalKind};
+use crate::wit::{Principal, PrincipalKind, Request, Status};
 use serde::Deserialize;
 use serde_json::json;
 use std::{
     io,
-    sync::{Arc, Condvar, Mutex, PoisonError},
+    sync::{Arc, Condvar, Mutex, PoisonError, atomic::Ordering::Relaxed},
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -40,31 +40,67 @@ impl Host {
     /// Performs the stored effects that are due now; how many of them are done. What could not be done is due again
     /// later. Errors: the store is down or the clock is wrong.
     pub fn perform_stored(&self) -> Result<usize, HostError> {
-        let now = self.now_ms()?;
-        let mut done = 0;
-        for leased in self.store().lease_effects(now, LEASE_MS, PAGE)? {
-            done += usize::from(self.perform_one(&leased)?);
+        let (mut done, mut failed) = (0, None);
+        for leased in self.lease_due()? {
+            match self.perform_one(&leased) {
+                Ok(true) => done += 1,
+                Ok(false) => self.put_off(&leased)?,
+                Err(error) => {
+                    // The first error says more; without this, the effect is due again when its lease is over.
+                    let _ = self.put_off(&leased);
+                    failed = failed.or(Some(error));
+                }
+            }
         }
-        Ok(done)
+        failed.map_or(Ok(done), Err)
+    }
+
+    /// The same, soon and on another thread; see [`Host::settle`].
+    pub fn perform_soon(&self) {
+        self.0.go_on();
+    }
+
+    /// Some of what is due now, under a lease.
+    pub(super) fn lease_due(&self) -> Result<Vec<LeasedEffect>, HostError> {
+        Ok(self.store().lease_effects(self.now_ms()?, LEASE_MS, PAGE)?)
     }
 
     /// Whether the effect is done and gone.
-    fn perform_one(&self, leased: &LeasedEffect) -> Result<bool, HostError> {
-        let body = match leased.effect.name.as_str() {
-            "store.scrub" => serde_json::from_str::<ScrubBody>(&leased.effect.body).ok(),
-            _ => None,
-        };
-        let performed = match body {
-            Some(body) => self.scrub(&body, leased.lease),
+    pub(super) fn perform_one(&self, leased: &LeasedEffect) -> Result<bool, HostError> {
+        let LeasedEffect { lease, effect, .. } = leased;
+        match effect.name.as_str() {
+            "store.scrub" => match serde_json::from_str::<ScrubBody>(&effect.body) {
+                Ok(body) => self.scrub(&body, *lease),
+                Err(_) => Ok(false),
+            },
+            follow::GO_ON => match follow::request(&effect.body, self.instance()) {
+                Some(request) => self.page(request, *lease),
+                None => Ok(false),
+            },
             // Of a newer core: somebody else may know it.
-            None => Ok(false),
-        };
-        if !matches!(performed, Ok(true)) {
-            let tries = leased.lease.fence.clamp(1, 16);
-            let pause = RETRY_MS.saturating_mul(1 << (tries - 1)).min(RETRY_MS_MAX);
-            self.store().release_effect(leased.lease, self.now_ms()?.saturating_add(pause))?;
+            _ => Ok(false),
         }
-        performed
+    }
+
+    /// Lets others try, later with every time.
+    pub(super) fn put_off(&self, leased: &LeasedEffect) -> Result<(), HostError> {
+        let tries = leased.lease.fence.clamp(1, 16);
+        let pause = RETRY_MS.saturating_mul(1 << (tries - 1)).min(RETRY_MS_MAX);
+        self.store().release_effect(leased.lease, self.now_ms()?.saturating_add(pause))?;
+        Ok(())
+    }
+
+    /// Goes on with an operation, in one more commit. Where the core refuses that, there is nothing to go on with.
+    fn page(&self, request: Request, lease: EffectLease) -> Result<bool, HostError> {
+        self.0.counters.continuations.fetch_add(1, Relaxed);
+        match self.0.write(Job { request, finished: vec![lease] })? {
+            Done::Wait(..) => return Ok(false),
+            Done::Reply(reply) if reply.status == Status::Refused => {
+                self.store().complete_effect(lease)?;
+            }
+            Done::Reply(reply) => self.0.sink(reply.calls),
+        }
+        Ok(true)
     }
 
     /// Empties the store and the replay files, and tells the core how that went.

@@ -1,24 +1,32 @@
-//! Continuations: what a decision left to do, page after page, also when its caller is long gone.
+//! What is done after a commit and on another thread: what a decision left to do, and counts of refusals.
 //!
-//! A continuation takes its turn among the other writers like any request, and waits for as long as what keeps it may
-//! pass: a busy store, a clock that is behind. It lives in this process alone: what is left when that ends keeps its old
-//! label until it expires. Nothing rests on the label: every gate looks at the grant, the incarnation and the objective.
+//! A decision that says `proceed` goes on in another commit. That is stored with it as an effect, so that it is done also
+//! when this process ends first: by the thread here, soon, or by whoever performs stored effects then. Every page takes its
+//! turn among the other writers like any request, as the principal who began, and is decided anew.
 
-use super::{Done, HostError, Inner, Job, wait::lock};
-use crate::wit::Request;
+use super::{Done, Host, HostError, Inner, Job, wait::lock};
+use crate::{
+    driver,
+    store::{Effect, EffectKind},
+    wit::Request,
+};
 use std::{
     collections::VecDeque,
-    sync::{Arc, Condvar, Mutex, PoisonError, atomic::Ordering::Relaxed},
+    sync::{Arc, Condvar, Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
 };
 
-/// The first pause before a page is tried again; each further one is twice as long, up to the longest.
+/// The effect by which an operation goes on. Its body is the request, as conformance drivers take it.
+pub(super) const GO_ON: &str = "operation.proceed";
+/// The first pause before something is tried again; each further one is twice as long, up to the longest.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// How long something is tried before it is left to others: less than the lease of an effect.
+const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What is left to do.
+/// What is left to do in this process.
 pub(super) struct Follow {
     state: Mutex<State>,
     idle: Condvar,
@@ -28,84 +36,139 @@ pub(super) struct Follow {
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Request>,
+    queue: VecDeque<Work>,
     running: bool,
     closed: bool,
 }
 
+/// One thing to do.
+#[derive(PartialEq)]
+pub(super) enum Work {
+    /// A request of the host's own.
+    Write(Request),
+    /// Stored effects that are due.
+    Stored,
+}
+
+/// The effect by which `request` goes on from `cursor`.
+pub(super) fn left(request: &Request, cursor: String) -> Effect {
+    let next = Request { cursor: Some(cursor), ..request.clone() };
+    let body = driver::request_json(&next).to_string();
+    Effect { kind: EffectKind::Repeatable, name: GO_ON.into(), key: next.operation, body }
+}
+
+/// The request in such an effect, for the host `instance`; nothing where this version does not understand it.
+pub(super) fn request(body: &str, instance: &str) -> Option<Request> {
+    let request = driver::request_from(&serde_json::from_str(body).ok()?).ok()?;
+    Some(Request { instance: instance.into(), ..request })
+}
+
 impl Inner {
-    /// Runs `request` on from `cursor`, soon and on another thread.
-    pub(super) fn follow_up(self: &Arc<Self>, request: Request, cursor: String) {
-        self.later(Request { cursor: Some(cursor), ..request });
+    /// Performs what a commit left to do, soon and on another thread.
+    pub(super) fn go_on(self: &Arc<Self>) {
+        self.follow_up([Work::Stored]);
     }
 
-    /// Runs `request` soon and on another thread.
-    pub(super) fn later(self: &Arc<Self>, request: Request) {
+    /// Does `work` soon and on another thread.
+    pub(super) fn follow_up(self: &Arc<Self>, work: impl IntoIterator<Item = Work>) {
         let mut state = lock(&self.follow.state);
-        if state.closed {
+        if state.closed || self.follow.by_hand {
             return;
         }
-        state.queue.push_back(request);
-        if !state.running && !self.follow.by_hand {
-            let inner = Arc::clone(self);
+        for one in work {
+            // A look at what is due that has not begun sees everything.
+            if one != Work::Stored || !state.queue.contains(&Work::Stored) {
+                state.queue.push_back(one);
+            }
+        }
+        if !state.running {
+            let host = Host(Arc::clone(self));
             let thread = thread::Builder::new().name("threadmesh-follow".into());
             // Without a thread it stays in line until the next one comes.
-            state.running = thread.spawn(move || inner.run_queue()).is_ok();
+            state.running = thread.spawn(move || host.run_queue()).is_ok();
+        }
+    }
+}
+
+impl Host {
+    fn run_queue(&self) {
+        let _running = Running(&self.0.follow);
+        while let Some(work) = self.0.follow.next() {
+            // There is nobody to tell. What is stored falls due again; of refusals only the counts are lost.
+            let _ = match work {
+                Work::Write(request) => self.patiently(|| {
+                    let job = Job { request: request.clone(), finished: Vec::new() };
+                    self.0.write(job).map(|_: Done| ())
+                }),
+                Work::Stored => self.perform_due(),
+            };
         }
     }
 
-    fn run_queue(self: &Arc<Self>) {
-        while let Some(request) = self.follow.next() {
-            self.counters.continuations.fetch_add(1, Relaxed);
-            self.run_page(request);
+    /// Performs stored effects until none is due.
+    fn perform_due(&self) -> Result<(), HostError> {
+        loop {
+            let leased = self.patiently(|| self.lease_due())?;
+            if leased.is_empty() {
+                return Ok(());
+            }
+            for one in leased {
+                if !matches!(self.patiently(|| self.perform_one(&one)), Ok(true)) {
+                    // Where that fails too, it is due again when its lease is over.
+                    let _ = self.put_off(&one);
+                }
+            }
         }
     }
 
-    /// See [`super::Host::follow_one`].
-    pub(super) fn follow_one(self: &Arc<Self>) -> bool {
-        let Some(request) = lock(&self.follow.state).queue.pop_front() else { return false };
-        self.counters.continuations.fetch_add(1, Relaxed);
-        if self.page(&request).is_err_and(|error| error.retryable()) {
-            lock(&self.follow.state).queue.push_front(request);
-        }
-        true
-    }
-
-    /// One page; the next one is in line when this returns. Given up where it never can be run, and when nobody else has
-    /// this host any more.
-    fn run_page(self: &Arc<Self>, request: Request) {
-        let mut pause = PAUSE;
-        while self.page(&request).is_err_and(|error| error.retryable()) {
-            if Arc::strong_count(self) == 1 || !self.follow.rest(pause) {
-                return;
+    /// Does `work` again while what keeps it may pass. Given up after a while, and when nobody else has this host any more.
+    fn patiently<T>(&self, work: impl Fn() -> Result<T, HostError>) -> Result<T, HostError> {
+        let (began, mut pause) = (Instant::now(), PAUSE);
+        loop {
+            let result = work();
+            let passes = result.as_ref().is_err_and(HostError::retryable) && began.elapsed() < PATIENCE;
+            if !passes || Arc::strong_count(&self.0) == 1 || !self.0.follow.rest(pause) {
+                return result;
             }
             pause = (pause * 2).min(PAUSE_MAX);
         }
     }
+}
 
-    fn page(self: &Arc<Self>, request: &Request) -> Result<(), HostError> {
-        match self.write(Job { request: request.clone(), finished: Vec::new() })? {
-            Done::Reply(reply) => self.sink(reply.calls),
-            Done::Wait(..) => {}
+/// Says that the thread is gone, also where it panicked.
+struct Running<'f>(&'f Follow);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.ended(&mut lock(&self.0.state));
         }
-        Ok(())
     }
 }
 
 impl Follow {
-    /// Nothing to do. `by_hand`: somebody else says when a page is run.
+    /// Nothing to do. `by_hand`: somebody else says when something is done.
     pub fn new(by_hand: bool) -> Self {
         Self { state: Mutex::default(), idle: Condvar::new(), closing: Condvar::new(), by_hand }
     }
 
-    fn next(&self) -> Option<Request> {
+    /// Whether nothing is done by itself.
+    pub fn by_hand(&self) -> bool {
+        self.by_hand
+    }
+
+    fn next(&self) -> Option<Work> {
         let mut state = lock(&self.state);
         let next = state.queue.pop_front().filter(|_| !state.closed);
         if next.is_none() {
-            state.running = false;
-            self.idle.notify_all();
+            self.ended(&mut state);
         }
         next
+    }
+
+    fn ended(&self, state: &mut State) {
+        state.running = false;
+        self.idle.notify_all();
     }
 
     /// Takes no more, and drops what is in line.

@@ -18,8 +18,8 @@ impl Inner {
             (Decided::Ready(decision), now) => (decision, now),
             (Decided::Wait(waiting), _) => return Ok(Done::Wait(waiting, job.request)),
         };
-        let Parts { changes, reply, proceed } = convert::split(decision, now, &job.finished);
-        if changes.is_empty() && reply.calls.is_empty() && proceed.is_none() {
+        let Parts { changes, reply, goes_on: _ } = convert::split(decision, &job, now);
+        if changes.is_empty() && reply.calls.is_empty() {
             return Ok(Done::Reply(reply));
         }
         self.write(job)

@@ -1,6 +1,7 @@
 mod denials;
 mod fake;
 mod fault;
+mod follow;
 mod real;
 mod time;
 mod together;

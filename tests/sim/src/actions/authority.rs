@@ -73,9 +73,9 @@ pub fn withdraw(world: &World, random: &mut Random, route: usize) {
     }
 }
 
-/// What is left to do of hosts is done, or goes wrong by itself.
+/// What commits left to do is done, or goes wrong by itself.
 fn follow(world: &World, random: &mut Random) {
-    if let Some(row) = super::named("follow") {
+    if let Some(row) = super::named("perform") {
         (0..3).for_each(|_| world.act(row, random.draw(), random.chance(30)));
     }
 }

@@ -1,6 +1,6 @@
 //! Submissions: up to the call, the call, and what becomes of it.
 
-use super::{host, life, mail::under_claim, named_params, receiver, request, with};
+use super::{any_host, host, life, mail::under_claim, named_params, receiver, request, with};
 use crate::{
     cast,
     oracle::{attempts, unresolved},
@@ -75,19 +75,15 @@ fn attempt(random: &mut Random, life: &Value) -> Option<Value> {
 
 /// A dispatcher performs its next call.
 pub fn perform(world: &World, random: &mut Random) {
-    any_host(world, random, Dispatcher::call_one);
+    any_dispatcher(world, random, Dispatcher::call_one);
 }
 
-/// Lets the hosts try in turn, beginning anywhere, until one has something to do.
-fn any_host(world: &World, random: &mut Random, work: impl Fn(&Dispatcher) -> bool) {
-    let idle = world.idle();
-    let first = random.below(idle.len());
-    for slot in idle.iter().cycle().skip(first).take(idle.len()) {
-        let node = world.node(*slot);
-        if node.is_some_and(|node| node.dispatcher.get().is_some_and(&work)) {
-            return;
-        }
-    }
+/// The dispatchers try in turn, until one has something to do.
+fn any_dispatcher(world: &World, random: &mut Random, work: impl Fn(&Dispatcher) -> bool) {
+    any_host(world, random, |slot| {
+        let node = world.node(slot);
+        node.is_some_and(|node| node.dispatcher.get().is_some_and(&work))
+    });
 }
 
 /// A dispatcher asks its next question.
@@ -95,7 +91,7 @@ pub fn ask(world: &World, random: &mut Random) {
     if random.chance(50) {
         sweep(world, random);
     }
-    any_host(world, random, Dispatcher::ask_one);
+    any_dispatcher(world, random, Dispatcher::ask_one);
 }
 
 /// A dispatcher sweeps over what is unresolved.

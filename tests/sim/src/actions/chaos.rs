@@ -72,10 +72,3 @@ pub fn accept(world: &World, slot: usize) {
         world.note(|| format!("the clock of host {} is accepted", node.process));
     }
 }
-
-/// Some host that has one runs the next page of what an operation left to do.
-pub fn follow(world: &World, random: &mut Random) {
-    let idle = world.idle();
-    let first = random.below(idle.len());
-    let _ = idle.iter().cycle().skip(first).take(idle.len()).any(|slot| world.follow(*slot));
-}

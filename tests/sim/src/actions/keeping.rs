@@ -1,6 +1,6 @@
 //! Content goes when its time is over.
 
-use super::{host, request};
+use super::{any_host, host, request};
 use crate::{cast, random::Random, world::World};
 use serde_json::json;
 use threadmesh_protocol::time;
@@ -19,13 +19,11 @@ pub fn purge(world: &World, random: &mut Random) {
     let limit = 1 + random.below(12);
     request(world, slot, &who, "maintenance.purgeContent", json!({"before": before, "limit": limit}));
     if random.chance(60) {
-        world.scrub(slot);
+        world.perform(slot);
     }
 }
 
-/// A host does what commits asked to be done at least once.
-pub fn scrub(world: &World, random: &mut Random) {
-    if let Some(slot) = host(world, random) {
-        world.scrub(slot);
-    }
+/// Some host does what commits asked to be done at least once, if there is anything.
+pub fn perform(world: &World, random: &mut Random) {
+    any_host(world, random, |slot| world.perform(slot) > 0);
 }

@@ -44,9 +44,6 @@ impl Oracle {
             "summary" => self.summary(context, &write.id, before.as_ref(), &body, time),
             "grant" => {
                 self.grant(&write.id, before.as_ref(), &body);
-                if let (Some(context), true) = (context, body.get("revoked").is_some()) {
-                    self.revoked.entry(write.id.clone()).or_insert(context.process);
-                }
                 self.granted(context, &write.id, before.as_ref(), &body);
             }
             _ => {}

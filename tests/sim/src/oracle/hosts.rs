@@ -1,7 +1,7 @@
 //! What a host owes whoever relies on it, beside what the rules see to: whom it asks and when, what it vouches for, and that
 //! it goes on with what it began.
 
-use super::{Oracle, attempts, text, urgent};
+use super::{Oracle, attempts, party, text, urgent};
 use serde_json::Value;
 
 /// The time from which others than its owner may ask about an attempt.
@@ -39,14 +39,29 @@ impl Oracle {
         });
     }
 
-    /// Every process that runs has done what it had left to do: no order rests on a grant that one of them revoked.
-    pub fn followed(&mut self, runs: impl Fn(u64) -> bool) {
-        let revoked = |life: &Value| self.revoked.get(text(&life["binding"], "grant")).is_some_and(|by| runs(*by));
-        let open = |life: &Value| matches!(text(life, "decision"), "pending" | "deferred");
-        let over = |life: &Value| matches!(text(life, "delivery"), "failed" | "expired");
-        let left = self.rows("life").find(|(_, life)| urgent(life) && open(life) && !over(life) && revoked(life));
-        if let Some(left) = left.map(|(id, life)| format!("{id} is left open by a revocation that is done: {life}")) {
+    /// What commits left to do is done, whoever began it and whatever became of its process: no order rests on a grant
+    /// that was revoked, and nothing waits for a task that is retired. `late`: so much time has passed that it was due
+    /// also by a clock that was set back.
+    pub fn followed(&mut self, late: bool) {
+        if self.rewound && !late {
+            return;
+        }
+        let left = self.rows("life").filter(|(_, life)| waits(life)).find_map(|(id, life)| {
+            let over = |collection: &str, id: &str, end: &str| {
+                self.row(collection, id).is_some_and(|row| row.get(end).is_some())
+            };
+            let revoked = urgent(life) && over("grant", text(&life["binding"], "grant"), "revoked");
+            let retired = over("task", &party(&life["receiver"]), "retiredAt");
+            (revoked || retired).then(|| format!("{id} waits for what is over: {life}"))
+        });
+        if let Some(left) = left {
             self.violation(left);
         }
     }
+}
+
+/// Whether nobody has decided yet.
+fn waits(life: &Value) -> bool {
+    let over = matches!(text(life, "delivery"), "failed" | "expired");
+    matches!(text(life, "decision"), "pending" | "deferred") && !over
 }

@@ -155,29 +155,3 @@ fn a_leader_who_panics_tells_the_others() {
     }
     assert!(host.call(None, "add", "a").is_ok(), "the host goes on");
 }
-
-#[test]
-fn continuations_run_after_their_caller_left() {
-    let host = memory();
-    assert_eq!(body(&host, "pages", "a"), "1");
-    assert!(host.settle(Duration::from_secs(10)));
-    assert_eq!(body(&host, "get", "a"), "4");
-    assert_eq!(host.counters().continuations, 3);
-}
-
-/// Nobody would ask again for a page of a continuation: its caller has its answer.
-#[test]
-fn a_page_that_the_store_did_not_take_is_tried_again() {
-    for by_hand in [false, true] {
-        let store = Arc::new(Watched::new(MemoryStore::new()));
-        let builder = Host::builder(Arc::new(Fake::default()), Arc::clone(&store) as Arc<dyn Store>);
-        let host = if by_hand { builder.by_hand() } else { builder }.build().unwrap();
-        store.commits_first.store(1, Relaxed);
-        *store.commit_fails.lock().unwrap() = Some(StoreError::Busy { waited_ms: 1 });
-        assert_eq!(body(&host, "pages", "a"), "1");
-        while by_hand && host.follow_one() {}
-        assert!(host.settle(Duration::from_secs(10)));
-        assert!(store.commit_fails.lock().unwrap().is_none(), "no page met the failure");
-        assert_eq!(body(&host, "get", "a"), "4", "by hand: {by_hand}");
-    }
-}
