@@ -70,7 +70,9 @@ fn usage(error: &clap::Error) -> ExitCode {
     let mut lines = text.lines().map(|line| line.trim_start_matches("error: ")).filter(|line| !line.is_empty());
     let json = std::env::args().any(|argument| argument == "--json");
     if json {
-        Failure::unusable("usage", lines.next().unwrap_or_default(), "").print(Printer::new(true));
+        // What is wrong may take several lines, such as the options that are missing; the usage comes after it.
+        let wrong: Vec<_> = lines.take_while(|line| !line.starts_with("Usage:")).map(str::trim).collect();
+        Failure::unusable("usage", wrong.join(" "), "").print(Printer::new(true));
     } else {
         lines.for_each(|line| Printer::new(false).warn(line));
     }

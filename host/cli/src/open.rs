@@ -174,7 +174,8 @@ fn read_profiles(path: &Path, core: &WasmCore) -> Result<Vec<Profile>, Failure> 
 }
 
 /// A store that cannot be opened, as a failure of the program.
-fn unusable(error: &OpenError) -> Failure {
+/// A database that cannot be opened as a failure of the program.
+pub fn unusable(error: &OpenError) -> Failure {
     let (code, next) = match error {
         OpenError::NoFile { .. } => ("database-missing", "name another file, or make this one with --create"),
         OpenError::NoDirectory { .. } => ("database-missing", "make the folder first"),

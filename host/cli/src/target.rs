@@ -6,11 +6,12 @@ use crate::database;
 use crate::failure::Failure;
 use crate::local::Local;
 use crate::mesh::Mesh;
-use crate::open::Opening;
+use crate::open::{self, Opening};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use threadmesh_server::tokens::{self, Kind, Principal, Secret, TokenError};
+use threadmesh_store_sqlite::OpenError;
 
 /// Which token is shown.
 #[derive(Clone, Debug, Args)]
@@ -84,6 +85,10 @@ impl MeshArguments {
             let next = "use --db FILE, or --socket PATH for a running server";
             Failure::unusable("database-missing", "there is no database to work on", next)
         })?;
+        if !self.create && !db.exists() {
+            // Without a database, a token that is missing too is not what is wrong first.
+            return Err(open::unusable(&OpenError::NoFile { path: db.to_owned() }));
+        }
         let secret = self.token.secret(Some(db))?;
         let tokens = self.tokens.clone().unwrap_or_else(|| tokens::default_path(db));
         let profiles = self.profiles.as_deref();

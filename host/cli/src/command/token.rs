@@ -1,11 +1,13 @@
 //! `threadmesh token create|list|remove`: who may call, and as whom.
 
+use crate::core;
 use crate::database;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::terminal::Printer;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use threadmesh_runtime::{host::itself, wit::Request};
 use threadmesh_server::tokens::{self, Entry, Kind, Principal, TokenError};
 
 /// Make, list and remove the tokens by which callers prove who they are.
@@ -113,6 +115,10 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
 }
 
 fn create(arguments: &Create, printer: Printer) -> Outcome {
+    if !tokens::is_name(&arguments.name) {
+        let detail = format_args!("{:?} is no name of a token", arguments.name);
+        return Err(Failure::unusable("usage", detail, "a name is 1 to 64 letters, digits, '.', '_', '-'"));
+    }
     let path = arguments.place.file();
     let target = match (arguments.show, &arguments.out) {
         (true, _) => None,
@@ -124,6 +130,7 @@ fn create(arguments: &Create, printer: Printer) -> Outcome {
         let task = matches!(arguments.kind, KindName::Task);
         Failure::unusable("usage", reason, if task { OF_A_TASK } else { "mend the option that it speaks of" })
     })?;
+    usable(&principal)?;
     // The token is in its own file before the entry counts: an entry whose token nobody has would only be in the way.
     let (entry, token) = tokens::update(&path, |file| {
         let token = file.create(&path, &arguments.name, principal)?;
@@ -147,6 +154,25 @@ fn create(arguments: &Create, printer: Printer) -> Outcome {
         None => vec![token.text().to_owned()],
     });
     Ok(Exit::Accepted)
+}
+
+/// Whether the rules take the ids of `principal`: a token with others could never be used. Asked of the core, by a read
+/// that is refused before it reads anything.
+fn usable(principal: &Principal) -> Result<(), Failure> {
+    let (Some(incarnation), Some(owner)) = (&principal.incarnation, &principal.owner) else { return Ok(()) };
+    let params = json!({"task": {"taskId": principal.id, "incarnationId": incarnation}, "owner": owner});
+    let request = Request {
+        operation: "tasks.get".to_owned(),
+        principal: Some(itself(&principal.tenant)),
+        params: params.to_string(),
+        instance: "none".to_owned(),
+        cursor: None,
+    };
+    let step = core::with_session(|session| core::flat(session.decide(&request, &[], 0.0, &"0".repeat(64))))?;
+    match step.decision.and_then(|decision| decision.problem) {
+        Some(problem) => Err(Failure { exit: Exit::Unusable, ..Failure::core(&problem) }),
+        None => Ok(()),
+    }
 }
 
 fn default_target(arguments: &Create) -> Result<PathBuf, Failure> {
