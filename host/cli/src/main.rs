@@ -67,7 +67,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let text = error.to_string();
-    let mut lines = text.lines().map(|line| line.trim_start_matches("error: ")).filter(|line| !line.is_empty());
+    let lines = text.lines().map(|line| line.trim_start_matches("error: ")).filter(|line| !line.is_empty());
     let json = std::env::args().any(|argument| argument == "--json");
     if json {
         // What is wrong may take several lines, such as the options that are missing; the usage comes after it.

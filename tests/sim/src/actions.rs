@@ -125,7 +125,7 @@ pub static TABLE: &[Row] = &[
     row("recover", 22, Some(Theme::Context), context::recover),
     row("read", 22, Some(Theme::Context), context::read),
     row("purge", 20, Some(Theme::Retention), keeping::purge),
-    row("perform", 20, Some(Theme::Retention), keeping::perform),
+    row("stored", 20, Some(Theme::Retention), keeping::perform),
     row("propose", 16, Some(Theme::Proposals), asking::propose),
     row("decide-proposal", 40, Some(Theme::Proposals), asking::decide),
     row("publish", 18, Some(Theme::Summaries), telling::publish),

@@ -137,7 +137,7 @@ impl Inner {
     /// Hands counts that are due to the thread that follows up.
     pub(super) fn record_due_denials(self: &Arc<Self>) {
         if !self.follow.by_hand() && self.denials.due() {
-            self.follow_up(self.denial_requests().into_iter().map(Work::Write));
+            self.follow_up(self.denial_requests().into_iter().map(|request| Work::Write(request.into())));
         }
     }
 

@@ -45,7 +45,7 @@ struct State {
 #[derive(PartialEq)]
 pub(super) enum Work {
     /// A request of the host's own.
-    Write(Request),
+    Write(Box<Request>),
     /// Stored effects that are due.
     Stored,
 }
@@ -97,7 +97,7 @@ impl Host {
             // There is nobody to tell. What is stored falls due again; of refusals only the counts are lost.
             let _ = match work {
                 Work::Write(request) => self.patiently(|| {
-                    let job = Job { request: request.clone(), finished: Vec::new() };
+                    let job = Job { request: Request::clone(&request), finished: Vec::new() };
                     self.0.write(job).map(|_: Done| ())
                 }),
                 Work::Stored => self.perform_due(),

@@ -75,7 +75,7 @@ pub fn withdraw(world: &World, random: &mut Random, route: usize) {
 
 /// What commits left to do is done, or goes wrong by itself.
 fn follow(world: &World, random: &mut Random) {
-    if let Some(row) = super::named("perform") {
+    if let Some(row) = super::named("stored") {
         (0..3).for_each(|_| world.act(row, random.draw(), random.chance(30)));
     }
 }

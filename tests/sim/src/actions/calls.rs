@@ -24,10 +24,13 @@ pub fn prepare(world: &World, random: &mut Random) {
     request(world, slot, &who, "adapter.prepareSubmission", named_params(&life));
 }
 
-/// A prepared submission begins.
+/// A prepared submission begins; or one that is over is said to.
 pub fn begin(world: &World, random: &mut Random) {
-    let any = random.chance(10);
-    let fits = |life: &Value| life["attempt"]["state"] == "prepared" || (any && life.get("attempt").is_some());
+    let (any, over) = (random.chance(10), random.chance(10));
+    let fits = |life: &Value| match &life["attempt"]["state"] {
+        state if over => state == "confirmed-not-submitted",
+        state => state == "prepared" || (any && life.get("attempt").is_some()),
+    };
     let (Some(slot), Some((_, life))) = (host(world, random), life(world, random, fits)) else { return };
     let Some(attempt) = attempt(random, &life) else { return };
     let who = receiver(world, random, &life);

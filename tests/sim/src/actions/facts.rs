@@ -20,8 +20,11 @@ pub fn told(world: &World, random: &mut Random) {
 
 /// Something was seen to happen, or not to work. The host says only what is so.
 pub fn outcome(world: &World, random: &mut Random) {
-    let any = random.chance(30);
-    let fits = |life: &serde_json::Value| any || life.get("attempt").is_some();
+    let (any, over) = (random.chance(30), random.chance(15));
+    let fits = |life: &serde_json::Value| match over {
+        true => life["outcome"] == "externally-verified",
+        false => any || life.get("attempt").is_some(),
+    };
     let (Some(slot), Some((_, life))) = (host(world, random), life(world, random, fits)) else { return };
     let happened = attempts(&life).any(|attempt| world.truth(attempt) == Truth::Happened);
     let (who, word) = match random.below(4) {

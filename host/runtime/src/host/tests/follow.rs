@@ -87,9 +87,9 @@ fn what_is_refused_or_not_understood_keeps_nothing_else() {
 #[test]
 fn after_a_panic_there_is_another_thread() {
     let host = memory();
-    host.0.follow_up([Work::Write(request("panic"))]);
+    host.0.follow_up([Work::Write(request("panic").into())]);
     assert!(host.settle(Duration::from_secs(10)));
-    host.0.follow_up([Work::Write(request("add"))]);
+    host.0.follow_up([Work::Write(request("add").into())]);
     assert!(host.settle(Duration::from_secs(10)));
     assert_eq!(body(&host, "get", "a"), "1");
 }
