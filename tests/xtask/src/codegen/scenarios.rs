@@ -22,6 +22,7 @@ mod related;
 mod rendering;
 mod reported;
 mod retention;
+mod secrets;
 mod sending;
 mod steps;
 mod stored;

@@ -45,6 +45,11 @@ pub(super) fn event_id(places: &[(&str, u32)]) -> String {
     format!("evt_{}", &hex(&text)[..32])
 }
 
+/// What `purpose` is given as a secret under this entropy.
+pub(super) fn secret(purpose: &str, entropy: &str) -> String {
+    format!("sha256:{}", hex(&[purpose, entropy].join("\0")))
+}
+
 fn hex(text: &str) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -7,11 +7,12 @@ use super::facts::{
     BUILDER_ROW, GRANT_ROW, WRITER_ROW, answer, builder_party, counters, event_id, grant, key_row_of, life,
     message_row, part, row, stored, stored_at, task, under, writer_party,
 };
+use super::secrets;
 use super::steps::{Vector, args, first_look, second_look, send_answers, send_params};
 use serde_json::{Value, json};
 
 pub(super) fn vectors() -> Vec<Vector> {
-    [of_operators(), declared_again(), sent(), callers(), found(), asked(), news(), mail()]
+    [of_operators(), declared_again(), sent(), callers(), found(), asked(), news(), mail(), secrets::vectors()]
         .into_iter()
         .flatten()
         .collect()
