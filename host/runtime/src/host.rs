@@ -349,8 +349,8 @@ impl Inner {
     fn sleep(&self, listening: &wait::Listening<'_>, seen: u64, until: i64) -> Result<(), HostError> {
         loop {
             let left = until.saturating_sub(self.watch.wall_ms());
-            let limit = Duration::from_millis(u64::try_from(left).unwrap_or(0)).clamp(Duration::from_millis(1), POLL);
-            let alert = listening.wait(limit);
+            let limit = Duration::from_millis(u64::try_from(left).unwrap_or(0)).min(POLL);
+            let alert = listening.wait(self.watch.to_sleep(limit));
             if alert.cancelled {
                 return Err(HostError::Cancelled);
             }

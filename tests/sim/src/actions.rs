@@ -154,6 +154,9 @@ pub static TABLE: &[Row] = &[
     row("clock-accepted", 12, Some(Theme::Trouble), chaos::accept_clock),
 ];
 
+/// What is done at the end of every life, and is not drawn: somebody waits.
+pub(crate) static WAIT: Row = row("wait", 0, None, looks::wait);
+
 /// The action with this name.
 pub fn named(name: &str) -> Option<&'static Row> {
     TABLE.iter().find(|row| row.name == name)

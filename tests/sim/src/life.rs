@@ -14,6 +14,9 @@ use serde_json::json;
 use std::{fmt, sync::Arc};
 use threadmesh_runtime::Core;
 
+/// How many wait at the end of a life.
+const WAITS: usize = 2;
+
 /// Something that happens.
 #[derive(Clone)]
 pub struct Action {
@@ -94,6 +97,7 @@ impl Life {
                 break;
             }
         }
+        linger(&world, self.seed);
         if world.oracle(|oracle| oracle.violations.is_empty()) {
             settle::settle(&world);
         }
@@ -104,6 +108,17 @@ impl Life {
             seen: world.oracle(|oracle| oracle.seen.clone()),
             trace,
             recorded,
+        }
+    }
+}
+
+/// Some wait for more, and others act while they do. That comes behind everything that is drawn, so that which lives there
+/// are does not depend on it.
+fn linger(world: &World, seed: u64) {
+    let mut random = Random::new(seed ^ 0x5A5A);
+    for _ in 0..WAITS {
+        if world.oracle(|oracle| oracle.violations.is_empty()) {
+            world.act(&actions::WAIT, random.draw(), random.chance(50));
         }
     }
 }

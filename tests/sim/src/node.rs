@@ -68,7 +68,12 @@ pub fn start(with: Start, joined: impl FnOnce(&Arc<Node>)) -> Option<Arc<Node>> 
     let Start { world, core, store, process, skew, profiles } = with;
     let (alive, skew) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicI64::new(skew)));
     let store = Arc::new(FaultyStore::new(store, world.clone(), process, Arc::clone(&alive)));
-    let clock = world.upgrade()?.time.clock(Arc::clone(&skew));
+    let sleeping = world.clone();
+    let clock = world.upgrade()?.time.clock(Arc::clone(&skew), move |limit| {
+        if let Some(world) = sleeping.upgrade() {
+            world.sleeps(process, limit);
+        }
+    });
     let host = Host::builder(core, Arc::clone(&store) as Arc<dyn Store>)
         .clock(clock)
         .entropy(Drawn(world.clone()))

@@ -14,6 +14,9 @@
 //! - A read answers what was true at one moment. A target is asked by others than the owner of an attempt only when that is
 //!   settled; only what its target promises is called absent for good, and not while the call is on its way; and a host
 //!   that runs goes on with what it began.
+//! - A call that waits is answered as soon as another process's commit makes that possible ([`crate::world`] looks).
+//! - The store never fails by itself, another process reads what one has committed, and what contradicts the rows and
+//!   leases as they are is refused (asked for now and then).
 //! - That an outcome is verified rests on attestations that are sound, by keys that the operator declared.
 
 mod asked;

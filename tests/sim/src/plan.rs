@@ -42,7 +42,8 @@ pub const QUERIES: &[&str] = &["query-silent", "query-malformed", "query-panics"
 /// What may keep a host from emptying its store.
 pub const SCRUBS: &[&str] = &["scrub-held", "scrub-failed"];
 
-/// Other faults, with actions of their own.
+/// Other faults, with actions of their own; and what else must happen now and then: that a call is woken by what others
+/// commit, that they read what was committed, and that the store is asked for what it must refuse.
 pub const OTHERS: &[&str] = &[
     "crash",
     "race",
@@ -61,6 +62,10 @@ pub const OTHERS: &[&str] = &[
     "rotated",
     "expired",
     "purged",
+    "woken",
+    "read-back",
+    "store-probed",
+    "lease-probed",
 ];
 
 /// Every kind of fault.

@@ -4,6 +4,8 @@
 //! validated in the transaction that writes. That is what the trait allows a store to do, and what a store over a network
 //! does.
 
+mod probes;
+
 use crate::world::World;
 use std::{
     sync::{
@@ -26,12 +28,14 @@ pub struct FaultyStore {
     alive: Arc<AtomicBool>,
     broken: AtomicBool,
     commits: AtomicU64,
+    looks: AtomicU64,
 }
 
 impl FaultyStore {
     /// The connection of `process`, which works while that is `alive`.
     pub fn new(inner: Arc<dyn Store>, world: Weak<World>, process: u64, alive: Arc<AtomicBool>) -> Self {
-        Self { inner, world, process, alive, broken: AtomicBool::new(false), commits: AtomicU64::new(0) }
+        let (broken, commits, looks) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+        Self { inner, world, process, alive, broken, commits, looks }
     }
 
     /// Id and content of every row of these collections, as committed.
@@ -64,6 +68,11 @@ impl FaultyStore {
         self.commits.load(Relaxed)
     }
 
+    /// How often the process looked at the facts.
+    pub fn looks(&self) -> u64 {
+        self.looks.load(Relaxed)
+    }
+
     /// Whether it must be opened again.
     pub fn is_broken(&self) -> bool {
         self.broken.load(Relaxed)
@@ -75,6 +84,14 @@ impl FaultyStore {
 
     fn fault(&self, kinds: &[&'static str]) -> Option<&'static str> {
         self.world.upgrade()?.store_fault(self.process, kinds)
+    }
+
+    /// What the store under this one answers. It has no fault, and nobody is in its way.
+    fn sound<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let (Err(error), Some(world)) = (&result, self.world.upgrade()) {
+            world.store_failed(error);
+        }
+        result
     }
 
     fn lost(&self) -> StoreError {
@@ -90,13 +107,14 @@ fn io(detail: &str) -> StoreError {
 impl Store for FaultyStore {
     fn read(&self, queries: &[Query]) -> Result<Vec<Answer>, StoreError> {
         self.reach()?;
+        self.looks.fetch_add(1, Relaxed);
         if self.fault(&["store-read-failed"]).is_some() {
             return Err(io("the read failed"));
         }
         if let Some(world) = self.world.upgrade() {
             world.race_in_read(self);
         }
-        self.inner.read(queries)
+        self.sound(self.inner.read(queries))
     }
 
     fn begin(&self) -> Result<Box<dyn Batch + '_>, StoreError> {
@@ -121,27 +139,31 @@ impl Store for FaultyStore {
 
     fn last_time(&self) -> Result<i64, StoreError> {
         self.reach()?;
-        self.inner.last_time()
+        self.sound(self.inner.last_time())
     }
 
     fn changes(&self) -> Result<u64, StoreError> {
         self.reach()?;
-        self.inner.changes()
+        self.sound(self.inner.changes())
     }
 
     fn lease_effects(&self, now: i64, lease_ms: i64, limit: u32) -> Result<Vec<LeasedEffect>, StoreError> {
         self.reach()?;
-        self.inner.lease_effects(now, lease_ms, limit)
+        let leased = self.sound(self.inner.lease_effects(now, lease_ms, limit))?;
+        if let (Some(first), Some(world)) = (leased.first(), self.world.upgrade()) {
+            world.leased(self, first.lease);
+        }
+        Ok(leased)
     }
 
     fn complete_effect(&self, lease: EffectLease) -> Result<bool, StoreError> {
         self.reach()?;
-        self.inner.complete_effect(lease)
+        self.sound(self.inner.complete_effect(lease))
     }
 
     fn release_effect(&self, lease: EffectLease, retry_at: i64) -> Result<bool, StoreError> {
         self.reach()?;
-        self.inner.release_effect(lease, retry_at)
+        self.sound(self.inner.release_effect(lease, retry_at))
     }
 
     fn scrub(&self, wait: Duration) -> Result<Scrub, StoreError> {
@@ -149,13 +171,13 @@ impl Store for FaultyStore {
         match self.world.upgrade().and_then(|world| world.next_scrub()) {
             Some("scrub-held") => Ok(Scrub::Held),
             Some(_) => Err(io("the log could not be emptied")),
-            None => self.inner.scrub(wait),
+            None => self.sound(self.inner.scrub(wait)),
         }
     }
 
     fn next_effect_due(&self) -> Result<Option<i64>, StoreError> {
         self.reach()?;
-        self.inner.next_effect_due()
+        self.sound(self.inner.next_effect_due())
     }
 }
 
@@ -182,9 +204,10 @@ impl Batch for Optimistic<'_> {
             return Err(io("the read failed"));
         }
         let answers = match &mut self.open {
-            Some(open) => open.read(queries)?,
-            None => self.store.inner.read(queries)?,
+            Some(open) => open.read(queries),
+            None => self.store.inner.read(queries),
         };
+        let answers = self.store.sound(answers)?;
         queries.iter().zip(&answers).for_each(|(query, answer)| self.reads.record(query, answer));
         Ok(answers)
     }
@@ -192,9 +215,10 @@ impl Batch for Optimistic<'_> {
     fn last_time(&mut self) -> Result<i64, StoreError> {
         self.store.reach()?;
         let last = match &mut self.open {
-            Some(open) => open.last_time()?,
-            None => self.store.inner.last_time()?,
+            Some(open) => open.last_time(),
+            None => self.store.inner.last_time(),
         };
+        let last = self.store.sound(last)?;
         self.last_time = Some(last);
         Ok(last)
     }
@@ -213,7 +237,7 @@ impl Batch for Optimistic<'_> {
                 world.race(self.store.process);
             }
             self.store.reach()?;
-            let mut open = self.store.inner.begin()?;
+            let mut open = self.store.sound(self.store.inner.begin())?;
             // The last time is a fact that the decision rests on like any other.
             if self.last_time.is_some_and(|last| open.last_time().is_ok_and(|now| now > last)) {
                 return Err(ApplyError::Conflict(Conflict::Read { query: 0 }));
@@ -230,6 +254,9 @@ impl Batch for Optimistic<'_> {
                 Ok(applied)
             }
             Err(error) => {
+                if let ApplyError::Store(error) = &error {
+                    let _ = self.store.sound(Err::<(), _>(error.clone()));
+                }
                 if self.applied.is_empty() {
                     // Let others move on while this one decides again.
                     self.open = None;
@@ -250,11 +277,11 @@ impl Batch for Optimistic<'_> {
             Some("crash-before-commit") => return Err(io("this process died")),
             _ => {}
         }
-        open.commit()?;
+        store.sound(open.commit())?;
         if !applied.is_empty() {
             store.commits.fetch_add(1, Relaxed);
             if let Some(world) = store.world.upgrade() {
-                world.committed(store.process, &applied);
+                world.committed(store, &applied);
             }
         }
         match fault {

@@ -35,9 +35,9 @@ impl Time {
         self.now.fetch_add(ms.max(0), Relaxed);
     }
 
-    /// A clock of one host, which may be wrong by `skew`.
-    pub fn clock(&self, skew: Arc<AtomicI64>) -> HostClock {
-        HostClock { time: self.clone(), skew }
+    /// A clock of one host, which may be wrong by `skew`. `sleeps` is what happens while a call of that host waits.
+    pub fn clock(&self, skew: Arc<AtomicI64>, sleeps: impl Fn(Duration) + Send + Sync + 'static) -> HostClock {
+        HostClock { time: self.clone(), skew, sleeps: Box::new(sleeps) }
     }
 }
 
@@ -59,10 +59,10 @@ impl dispatcher::Time for Time {
 }
 
 /// The clocks of a host: the wall clock is wrong by the skew, the steady one is not.
-#[derive(Debug)]
 pub struct HostClock {
     time: Time,
     skew: Arc<AtomicI64>,
+    sleeps: Box<dyn Fn(Duration) + Send + Sync>,
 }
 
 impl host::Clock for HostClock {
@@ -72,5 +72,10 @@ impl host::Clock for HostClock {
 
     fn steady_ms(&self) -> i64 {
         self.time.now()
+    }
+
+    fn passes(&self, limit: Duration) -> bool {
+        (self.sleeps)(limit);
+        true
     }
 }

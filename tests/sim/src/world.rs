@@ -3,6 +3,9 @@
 //! One thread moves; whatever is called may come back here while it is at work (an adapter that hangs, a store under
 //! which somebody else commits), so that no lock is held across a call.
 
+mod probes;
+mod waits;
+
 use crate::{
     actions,
     backing::Backing,
@@ -62,12 +65,15 @@ pub struct World {
     contexts: Mutex<Vec<Arc<Context>>>,
     /// What reads would have answered around a commit in the middle of them, by how deep they stand.
     moments: Mutex<BTreeMap<usize, Option<[String; 2]>>>,
+    /// Calls that wait, by how deep they stand.
+    waits: Mutex<BTreeMap<usize, waits::Wait>>,
     stats: Mutex<Stats>,
     trace: Option<Mutex<Vec<String>>>,
     recorded: Option<Mutex<Vec<Recorded>>>,
     seed: u64,
     drawn: AtomicU64,
     processes: AtomicU64,
+    commits: AtomicU64,
 }
 
 /// How a world is made.
@@ -134,12 +140,14 @@ impl World {
             plans: Mutex::default(),
             contexts: Mutex::default(),
             moments: Mutex::default(),
+            waits: Mutex::default(),
             stats: Mutex::default(),
             trace: setup.trace.then(Mutex::default),
             recorded: setup.record.then(Mutex::default),
             seed: setup.seed,
             drawn: AtomicU64::new(0),
             processes: AtomicU64::new(0),
+            commits: AtomicU64::new(0),
         })
     }
 
@@ -390,6 +398,7 @@ impl World {
         let at = self.time.now() + node.skew.load(Relaxed);
         let invocation = Invocation { principal: Some(who), operation, params: text, finished: &[] };
         let result = node.host.run(invocation, &threadmesh_runtime::host::Cancel::default());
+        lock(&self.waits).remove(&lock(&self.contexts).len());
         lock(&self.contexts).pop();
         let moments = lock(&self.moments).remove(&lock(&self.contexts).len());
         self.stats(|stats| stats.operation(who, operation, &result));
@@ -416,11 +425,15 @@ impl World {
         Ok((reply, body))
     }
 
-    /// The store has taken `applied` from a process.
-    pub fn committed(&self, process: u64, applied: &[Changes]) {
+    /// `store` has taken `applied` from its process.
+    pub fn committed(&self, store: &FaultyStore, applied: &[Changes]) {
+        let process = store.process();
+        self.commits.fetch_add(1, Relaxed);
         let context = lock(&self.contexts).last().filter(|context| context.process == process).cloned();
         let truth = lock(&self.outside);
         self.oracle(|oracle| applied.iter().for_each(|changes| oracle.committed(context.as_deref(), changes, &truth)));
+        drop(truth);
+        self.look_at(store, applied);
     }
 
     /// Takes something from the plan of the action that runs.
@@ -434,7 +447,7 @@ impl World {
 
     /// What happens to the store, of `kinds`, under the operation that `process` runs.
     pub fn store_fault(&self, process: u64, kinds: &[&'static str]) -> Option<&'static str> {
-        if !self.runs(process) {
+        if !self.runs(process) || self.has_slept() {
             return None;
         }
         let kind = self.spend(|plan| {
@@ -469,7 +482,8 @@ impl World {
     /// have answered is noted.
     pub fn race_in_read(&self, store: &FaultyStore) {
         let process = store.process();
-        if !self.runs(process) || lock(&self.plans).len() >= DEPTH_MAX || self.idle().is_empty() {
+        let alone = lock(&self.plans).len() >= DEPTH_MAX || self.idle().is_empty();
+        if !self.runs(process) || self.has_slept() || alone {
             return;
         }
         let salt = self.spend(|plan| {

@@ -2,7 +2,7 @@
 
 use crate::store::StoreError;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Within this the last committed time stands in for a clock that is behind it (`clock_behind_ms_max`).
 pub(super) const BEHIND_MS_MAX: i64 = 5_000;
@@ -17,6 +17,12 @@ pub trait Clock: Send + Sync {
     fn wall_ms(&self) -> i64;
     /// Milliseconds since some start, also while the machine sleeps; never set by anybody.
     fn steady_ms(&self) -> i64;
+    /// A call that waits goes to sleep for at most `limit`. True where this clock has let time pass itself, so that nobody
+    /// has to sleep: that of a simulation, whose time passes only when it says so.
+    fn passes(&self, limit: Duration) -> bool {
+        let _ = limit;
+        false
+    }
 }
 
 /// The clocks of the operating system.
@@ -87,6 +93,11 @@ impl Watch {
     /// The wall clock, unchecked: for waiting only.
     pub fn wall_ms(&self) -> i64 {
         self.clock.wall_ms()
+    }
+
+    /// How much of a sleep of `limit` is left to the thread that wants to sleep.
+    pub fn to_sleep(&self, limit: Duration) -> Duration {
+        if !limit.is_zero() && self.clock.passes(limit) { Duration::ZERO } else { limit }
     }
 
     /// The time for a decision that may write, to a store that was last written at `last`. A jump that was seen once

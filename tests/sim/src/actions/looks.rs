@@ -1,12 +1,14 @@
 //! Looking, asking again, and asking for what is none of one's business.
 
-use super::{host, keyed, life, receiver, with};
+use super::{host, keyed, life, named_params, receiver, with};
 use crate::{
     cast,
+    oracle::party,
     random::Random,
     world::{Answer, World},
 };
 use serde_json::{Value, json};
+use threadmesh_protocol::generated::limits;
 use threadmesh_runtime::wit::Principal;
 
 /// Anybody of the cast.
@@ -43,6 +45,31 @@ pub fn look(world: &World, random: &mut Random) {
         _ => ("tasks.wait", json!({"task": task, "limit": 1 + random.below(20)})),
     };
     world.call(slot, &who, operation, &params);
+}
+
+/// Somebody who has seen everything waits for more: a task for events or mail, one end of a message for what becomes of it.
+pub fn wait(world: &World, random: &mut Random) {
+    let Some(slot) = host(world, random) else { return };
+    let task = random.pick(&["survey", "bridge", "bridge", "annex"]);
+    let who = world.cast(|cast| cast.task(task, Some("worker-1")));
+    let reference = cast::reference(&who);
+    let counters = world.oracle(|oracle| oracle.row("box", &party(&cast::owned(&who))).cloned()).unwrap_or_default();
+    let after = |counter: &str| counters[counter].as_i64().unwrap_or(0);
+    let known = life(world, random, |life| life["decision"] == "pending").map(|(_, life)| life);
+    let (who, operation, params) = match (random.below(3), known) {
+        (0, _) => (who, "mailbox.listPending", json!({"receiver": reference, "afterCursor": after("cursor")})),
+        (1, Some(life)) => {
+            let named = named_params(&life);
+            let params = json!({
+                "messageId": named["messageId"], "senderIncarnationId": named["senderIncarnationId"],
+                "afterRevision": life["revision"],
+            });
+            (receiver(world, random, &life), "messages.getDisposition", params)
+        }
+        _ => (who, "tasks.wait", json!({"task": reference, "afterCursor": after("sequence")})),
+    };
+    let ms = *random.pick(&[&1, &70, &300, &2_000, &11_000, &limits::WAIT_MS_MAX]);
+    world.call(slot, &who, operation, &with(params, json!({ "timeoutMs": ms })));
 }
 
 /// Mallory asks for what there is and for what there is not: the answers must not tell which is which.
