@@ -5,7 +5,7 @@
 
 use crate::coordinator::Query;
 use crate::coordinator::audit::detail;
-use crate::coordinator::context::{Context, Flow};
+use crate::coordinator::context::{Context, Flow, Stop};
 use crate::coordinator::records::{
     Row,
     life::{self, Life},
@@ -13,6 +13,7 @@ use crate::coordinator::records::{
 use crate::coordinator::streams::Streams;
 use crate::generated::limits;
 use crate::generated::machines::{DecisionEvent, DeliveryEvent, Reason};
+use crate::{Code, Error};
 use alloc::{string::String, vec::Vec};
 
 /// How many messages one commit relabels; the rest follows in further ones.
@@ -27,6 +28,12 @@ pub(super) enum Label {
     Revoked,
     /// Mail past its expiry.
     Expired,
+}
+
+/// A cursor that no decision gave out. A continuation names the row that was decided about, since what its params name may
+/// be another one by then; and it only relabels.
+pub(super) fn no_cursor() -> Stop {
+    Stop::Misuse(Error::new(Code::HostMisuse, "", "no such cursor"))
 }
 
 /// The lives of a page, and whether there may be more.

@@ -203,6 +203,9 @@ fn actor(cx: &Context<'_>, w: &mut Writer) {
 /// marked revoked, a page in the same commit and the rest in further ones.
 pub(crate) fn revoke(cx: &mut Context<'_>) -> Flow<String> {
     cx.control_plane()?;
+    if let Some(cursor) = &cx.request.cursor {
+        return revoke_rest(cx, cursor);
+    }
     let issuer = cx.owner_in("owner").map_or_else(|| cx.owner_scope(), Into::into);
     let own = Grant::id(cx.tenant(), cx.params.text("grantId")?, &issuer);
     cx.hint(&Life::find_bound(cx.tenant(), &own, PAGE));
@@ -227,15 +230,36 @@ pub(crate) fn revoke(cx: &mut Context<'_>) -> Flow<String> {
         let entries = row.record.entries(cx.tenant());
         cx.write(grant::COLLECTION, &row.id, row.revision, row.record.text(), entries);
     }
+    let invalidated = invalidate(cx, streams, lives)?;
+    cx.proceed = more.then(|| row.id.clone());
+    cx.resource = Some((row.id, row.record.version));
+    Ok(revocation(&row.record, invalidated, more, known))
+}
+
+/// Marks a page of what is bound to a revoked grant; how much of it changed.
+fn invalidate(cx: &mut Context<'_>, mut streams: Streams, lives: Vec<Row<Life>>) -> Flow<i64> {
     let mut invalidated = 0_i64;
     for life in lives {
         let relabelled = relabel::relabel(cx, &mut streams, life, Label::Revoked)?;
         invalidated = invalidated.saturating_add(i64::from(relabelled.is_some()));
     }
     streams.save(cx);
-    cx.proceed = more.then(|| "revoked".into());
-    cx.resource = Some((row.id, row.record.version));
-    Ok(revocation(&row.record, invalidated, more, known && cx.request.cursor.is_none()))
+    Ok(invalidated)
+}
+
+/// Goes on with the grant in the cursor, which is revoked.
+fn revoke_rest(cx: &mut Context<'_>, cursor: &str) -> Flow<String> {
+    let bound = Life::find_bound(cx.tenant(), cursor, PAGE);
+    cx.hint(&bound);
+    let row = Grant::read(cx.lookup(grant::COLLECTION, cursor)?.ok_or_else(relabel::no_cursor)?)?;
+    let grant = &row.record;
+    grant.revoked.ok_or_else(relabel::no_cursor)?;
+    let (lives, more) = relabel::page(cx, &bound)?;
+    let mut streams = Streams::default();
+    streams.load(cx, [grant.source.key(cx.tenant()), grant.target.key(cx.tenant())])?;
+    let invalidated = invalidate(cx, streams, lives)?;
+    cx.proceed = more.then(|| cursor.into());
+    Ok(revocation(&row.record, invalidated, more, false))
 }
 
 /// The grant that the params name, for somebody who may revoke it. Whoever owns the source alone sees it, and no more.

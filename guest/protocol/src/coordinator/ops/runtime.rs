@@ -5,57 +5,81 @@ use super::relabel::{self, Label, PAGE};
 use super::tasks;
 use crate::coordinator::Query;
 use crate::coordinator::audit::{Event, detail};
-use crate::coordinator::context::{Context, Flow, Stop};
+use crate::coordinator::context::{Context, Flow};
 use crate::coordinator::fields::Fields;
 use crate::coordinator::policy::staleness;
-use crate::coordinator::records::{Party, Row, boxes::Box, life::Life, task::Task};
+use crate::coordinator::records::{
+    Party, Row,
+    boxes::Box,
+    life::Life,
+    task::{self, Task},
+};
 use crate::coordinator::streams::Streams;
 use crate::generated::machines::Reason;
 use crate::json::Writer;
 use crate::rules::check;
-use crate::{Code, Error, Rule, time};
+use crate::{Rule, time};
 use alloc::{format, string::String, vec::Vec};
 
 /// `tasks.updateRuntime`: what the task is at. Members that are absent keep their value; objectiveVersion never goes
 /// down.
 pub(crate) fn update(cx: &mut Context<'_>) -> Flow<String> {
+    if let Some(cursor) = &cx.request.cursor {
+        return update_rest(cx, cursor);
+    }
     let runtime = cx.params.member("runtime")?;
-    let after = cursor(cx)?;
-    let from = after.map_or(0, |after| after.saturating_add(1));
     if let Some(own) = own_party(cx, "task")? {
-        cx.hint(&Life::find_urgent(cx.tenant(), &own, from, PAGE));
+        cx.hint(&Life::find_urgent(cx.tenant(), &own, 0, PAGE));
     }
     let mut row = tasks::changeable(cx, "task")?;
     if cx.replayed()? {
         return Ok(tasks::view(&row.record));
     }
-    let mail = Life::find_urgent(cx.tenant(), &row.record.party, from, PAGE);
+    let mail = Life::find_urgent(cx.tenant(), &row.record.party, 0, PAGE);
     cx.fetch(&[&mail, &Box::find(&row.id)])?;
     let mut streams = Streams::default();
     streams.load(cx, [row.id.clone()])?;
-    if after.is_none() {
-        tasks::current(cx, &row.record)?;
-        let (known, next) = (row.record.objective, runtime.maybe_int("objectiveVersion"));
-        check(Rule::TK6, next.is_none_or(|next| known.is_none_or(|known| next >= known)))?;
-        row.record.take_runtime(runtime);
-        row.record.revision = row.record.revision.saturating_add(1);
-        let told = detail(&[("runtimeDigest", &runtime.digest())]);
-        tasks::save(cx, &mut streams, &row, "task-runtime-updated", told)?;
-    }
-    mark_stale(cx, &mut streams, &row.record, &mail)?;
+    tasks::current(cx, &row.record)?;
+    let (known, next) = (row.record.objective, runtime.maybe_int("objectiveVersion"));
+    check(Rule::TK6, next.is_none_or(|next| known.is_none_or(|known| next >= known)))?;
+    row.record.take_runtime(runtime);
+    row.record.revision = row.record.revision.saturating_add(1);
+    let told = detail(&[("runtimeDigest", &runtime.digest())]);
+    tasks::save(cx, &mut streams, &row, "task-runtime-updated", told)?;
+    mark_stale(cx, &mut streams, &row, &mail)?;
     streams.save(cx);
     Ok(tasks::view(&row.record))
 }
 
+/// Goes on after the order number in the cursor, for the task in it.
+fn update_rest(cx: &mut Context<'_>, cursor: &str) -> Flow<String> {
+    let named = cursor.split_once(':').and_then(|(after, id)| Some((after.parse::<i64>().ok()?, id)));
+    let (after, id) = named.ok_or_else(relabel::no_cursor)?;
+    let row = continued(cx, id)?;
+    let mail = Life::find_urgent(cx.tenant(), &row.record.party, after.saturating_add(1), PAGE);
+    cx.fetch(&[&mail])?;
+    let mut streams = Streams::default();
+    streams.load(cx, [row.id.clone()])?;
+    mark_stale(cx, &mut streams, &row, &mail)?;
+    streams.save(cx);
+    Ok(tasks::view(&row.record))
+}
+
+/// The task that a continuation is about.
+fn continued(cx: &mut Context<'_>, id: &str) -> Flow<Row<Task>> {
+    cx.hint(&Box::find(id));
+    Task::read(cx.lookup(task::COLLECTION, id)?.ok_or_else(relabel::no_cursor)?)
+}
+
 /// Marks the steers and interrupts of a page whose freshness does not fit the task any more.
-fn mark_stale(cx: &mut Context<'_>, streams: &mut Streams, task: &Task, mail: &Query) -> Flow<()> {
+fn mark_stale(cx: &mut Context<'_>, streams: &mut Streams, row: &Row<Task>, mail: &Query) -> Flow<()> {
     let (lives, more) = relabel::page(cx, mail)?;
     if let Some(last) = lives.last().filter(|_| more) {
-        cx.proceed = Some(format!("{}", last.record.cursor));
+        cx.proceed = Some(format!("{}:{}", last.record.cursor, row.id));
     }
     let mut stale = Vec::new();
     for life in lives {
-        let reason = life.record.freshness.as_deref().map(|freshness| staleness(freshness, task)).transpose()?;
+        let reason = life.record.freshness.as_deref().map(|freshness| staleness(freshness, &row.record)).transpose()?;
         if let Some(reason) = reason.flatten() {
             stale.push((life, reason));
         }
@@ -69,13 +93,6 @@ fn mark_stale(cx: &mut Context<'_>, streams: &mut Streams, task: &Task, mail: &Q
     Ok(())
 }
 
-/// The order number after which a continuation goes on.
-fn cursor(cx: &Context<'_>) -> Flow<Option<i64>> {
-    let Some(cursor) = &cx.request.cursor else { return Ok(None) };
-    let number = cursor.parse().map_err(|_| Stop::Misuse(Error::new(Code::HostMisuse, "", "no such cursor")))?;
-    Ok(Some(number))
-}
-
 /// The party that the params name in `member`, where it can only be one of the caller's own scope.
 fn own_party(cx: &Context<'_>, member: &str) -> Flow<Option<Party>> {
     Ok(cx.own_party(cx.task_in(member)?))
@@ -85,6 +102,9 @@ fn own_party(cx: &Context<'_>, member: &str) -> Flow<Option<Party>> {
 /// what the task consented to. Grants, claims and credentials of the old one end with it.
 pub(crate) fn rotate(cx: &mut Context<'_>) -> Flow<String> {
     cx.control_plane()?;
+    if let Some(cursor) = &cx.request.cursor {
+        return rotate_rest(cx, cursor);
+    }
     let input = cx.params.member("next")?;
     tasks::adapter_reference(input.get("adapterRef"))?;
     check(Rule::TK7, input.text("taskId")? == cx.params.member("previous")?.text("taskId")?)?;
@@ -100,7 +120,7 @@ pub(crate) fn rotate(cx: &mut Context<'_>) -> Flow<String> {
     let registered = registered.map(Task::read).transpose()?;
     let replayed = cx.replayed()?;
     let (previous, next) = match registered {
-        Some(next) if replayed || cx.request.cursor.is_some() => (previous, next),
+        Some(next) if replayed => (previous, next),
         registered => {
             tasks::current(cx, &previous.record)?;
             check(Rule::TK2, registered.is_none())?;
@@ -108,15 +128,30 @@ pub(crate) fn rotate(cx: &mut Context<'_>) -> Flow<String> {
         }
     };
     if !replayed {
-        let (lives, more) = relabel::page(cx, &mail)?;
-        relabel::streams(cx, &mut streams, &lives)?;
-        cx.proceed = more.then(|| "stale".into());
-        for life in lives {
-            relabel::relabel(cx, &mut streams, life, Label::Stale(Reason::StaleIncarnation))?;
-        }
-        streams.save(cx);
+        leave_behind(cx, &mut streams, &previous, &mail)?;
     }
     Ok(rotation(&previous.record, &next.record))
+}
+
+/// Marks a page of what was sent to an incarnation that is over.
+fn leave_behind(cx: &mut Context<'_>, streams: &mut Streams, previous: &Row<Task>, mail: &Query) -> Flow<()> {
+    let (lives, more) = relabel::page(cx, mail)?;
+    relabel::streams(cx, streams, &lives)?;
+    cx.proceed = more.then(|| previous.id.clone());
+    for life in lives {
+        relabel::relabel(cx, streams, life, Label::Stale(Reason::StaleIncarnation))?;
+    }
+    streams.save(cx);
+    Ok(())
+}
+
+/// Goes on with the incarnation in the cursor, which is retired.
+fn rotate_rest(cx: &mut Context<'_>, cursor: &str) -> Flow<String> {
+    let previous = continued(cx, cursor)?;
+    previous.record.retired_at.ok_or_else(relabel::no_cursor)?;
+    let mail = Life::find_open(cx.tenant(), &previous.record.party, 0, PAGE);
+    leave_behind(cx, &mut Streams::default(), &previous, &mail)?;
+    Ok(tasks::view(&previous.record))
 }
 
 /// Asks for what a rotation of `previous` needs; the undecided mail of it, and the next incarnation as the params name

@@ -2,7 +2,7 @@
 
 use super::world::*;
 use crate::Code;
-use crate::coordinator::{Principal, Status};
+use crate::coordinator::{Decision as Decided, Principal, Request, Status};
 use crate::generated::machines::{Claim, Decision, Delivery, Submission};
 use alloc::{format, string::String};
 use serde_json::{Value, json};
@@ -147,6 +147,31 @@ fn many_messages_are_marked_in_pages_and_a_repeated_call_goes_on_where_a_crash_e
     let next = crashed.call(&user("alice"), "relationships.revoke", revocation(1)).ok();
     assert_eq!((&next["invalidatedMessages"], &next["replay"]), (&json!(50), &json!(true)));
     assert_eq!(count(&crashed), 120);
+}
+
+/// Two owners may use the same ids, so that the params of a revocation may mean another grant by the time of its next page.
+#[test]
+fn what_is_left_is_of_the_grant_that_was_revoked() {
+    let mut world = World::new();
+    let (alice, survey, bridge) = (user("alice"), task("alice", "survey"), task("alice", "bridge"));
+    for one in [&survey, &bridge] {
+        world.call(&alice, "tasks.register", registration(one)).ok();
+    }
+    world.call(&policy("board"), "relationships.grant", grant(&survey, &bridge, "supervisor", 1)).ok();
+    for index in 0..60 {
+        world.now += i64::from(index % 25 == 0) * 60_000;
+        world.send(&survey, &bridge, &format!("msg_steer-{index:04}"), "steer");
+    }
+    let request = world.request(&alice, "relationships.revoke", revocation(1));
+    let Turn::Done(Decided { proceed: Some(cursor), .. }) = world.turn(&request) else { panic!("nothing is left") };
+    let mut own = grant(&survey, &bridge, "supervisor", 1);
+    own["grant"]["relationshipId"] = "rel_another".into();
+    world.call(&alice, "relationships.grant", own).ok();
+    let rest = |cursor: &str| Request { cursor: Some(cursor.into()), ..request.clone() };
+    let Turn::Done(decision) = world.turn(&rest(&cursor)) else { panic!("it waits") };
+    assert_eq!((decision.status, decision.proceed), (Status::Accepted, None));
+    assert!(world.lives().iter().all(|life| life.decision == Decision::Revoked), "all of it is done");
+    assert_eq!(world.call(&alice, "relationships.revoke", revocation(1)).ok()["replay"], false, "hers stood until now");
 }
 
 #[test]

@@ -438,8 +438,66 @@ fn waits() -> Vec<Vector> {
     ]
 }
 
-/// Cursors of continuations come from the core; others are misuse.
+/// Cursors of continuations come from the core; others are misuse. They name the row that was decided about: what the
+/// params name may be another one by then.
 fn continued() -> Vec<Vector> {
+    [continued_update(), continued_end()].concat_all()
+}
+
+/// `decide`, for what `caller` began with `operation` and goes on with from `cursor`.
+fn goes_on(caller: &str, operation: &str, params: &Value, cursor: &str, answers: Vec<Value>) -> Value {
+    with(args(caller, operation, params, answers), "/request/cursor", cursor)
+}
+
+/// A rotation and a revocation: what the cursor names is over, and nothing else ends.
+fn continued_end() -> Vec<Vector> {
+    let rotation = json!({
+        "previous": builder(), "next": {"taskId": "task-builder", "incarnationId": "inc_builder-0002", "harness": "test"},
+        "expectedRevision": 0, "idempotencyKey": "idem_step-0001",
+    });
+    let revocation =
+        json!({"grantId": "grant_nothing-here", "expectedGrantVersion": 7, "idempotencyKey": "idem_step-0001"});
+    let rotate = |row_: Value| {
+        let inbox = json!({
+            "collection": "life", "index": "inbox", "start": format!("{BUILDER_ROW}/{:016}", 0),
+            "end": format!("{BUILDER_ROW}0"), "reverse": false, "limit": 50,
+        });
+        let facts = vec![
+            answer(row("task", BUILDER_ROW), vec![stored(BUILDER_ROW, &row_)]),
+            answer(row("box", BUILDER_ROW), vec![stored(BUILDER_ROW, &counters(0, 0))]),
+            answer(inbox, vec![]),
+        ];
+        goes_on("alice", "tasks.rotateIncarnation", &rotation, BUILDER_ROW, facts)
+    };
+    let revoke = |body: Value| {
+        let facts = vec![
+            answer(row("grant", GRANT_ROW), vec![stored(GRANT_ROW, &body)]),
+            answer(under("life", "bound", &format!("default/{}", part(GRANT_ROW)), 50), vec![]),
+            answer(row("box", WRITER_ROW), vec![stored(WRITER_ROW, &counters(0, 0))]),
+            answer(row("box", BUILDER_ROW), vec![stored(BUILDER_ROW, &counters(0, 0))]),
+        ];
+        goes_on("alice", "relationships.revoke", &revocation, GRANT_ROW, facts)
+    };
+    let nothing = json!({"kind": "ready", "decision": {"status": "accepted", "audit": [], "proceed": null}});
+    let retired = with(with(task(builder_party()), "/state", "archived"), "/retiredAt", START);
+    vec![
+        Vector::new("a rotation goes on with what its cursor names", &[], "decide", rotate(retired)).has(nothing.clone()),
+        Vector::new("a rotation goes on with what is retired alone", &[], "decide", rotate(task(builder_party())))
+            .error("host-misuse"),
+        Vector::new("a revocation goes on with what its cursor names", &[], "decide", revoke(with(grant(), "/revoked", START)))
+            .has(nothing),
+        Vector::new("a revocation goes on with what is revoked alone", &[], "decide", revoke(grant())).error("host-misuse"),
+        Vector::new(
+            "a revocation that goes on asks for what its cursor names",
+            &[],
+            "decide",
+            goes_on("alice", "relationships.revoke", &revocation, GRANT_ROW, vec![]),
+        )
+        .has(json!({"kind": "needs", "queries": [under("life", "bound", &format!("default/{}", part(GRANT_ROW)), 50), row("grant", GRANT_ROW)]})),
+    ]
+}
+
+fn continued_update() -> Vec<Vector> {
     let params = json!({
         "task": writer(), "runtime": {"objectiveVersion": 5}, "expectedRevision": 0, "idempotencyKey": "idem_step-0001",
     });
@@ -455,14 +513,20 @@ fn continued() -> Vec<Vector> {
         answer(row("task", WRITER_ROW), vec![stored(WRITER_ROW, &task(writer_party()))]),
         answer(row("box", WRITER_ROW), vec![stored(WRITER_ROW, &counters(0, 0))]),
     ];
-    let goes_on = with(with(all.clone(), "/request/cursor", "7"), "/answers", facts);
+    let next = format!("7:{WRITER_ROW}");
+    let on = goes_on("writer", "tasks.updateRuntime", &params, &next, facts);
+    let gone = vec![answer(row("task", WRITER_ROW), vec![]), answer(row("box", WRITER_ROW), vec![])];
+    let gone = goes_on("writer", "tasks.updateRuntime", &params, &next, gone);
     let nothing =
         json!({"kind": "ready", "decision": {"status": "accepted", "audit": [], "writes": [{"collection": "box"}]}});
     vec![
-        Vector::new("a cursor that is no number", &[], "decide", with(all.clone(), "/request/cursor", "x"))
+        Vector::new("a cursor that is no number", &[], "decide", with(all.clone(), "/request/cursor", "x:y"))
             .error("host-misuse"),
+        Vector::new("a cursor that names nothing", &[], "decide", with(all.clone(), "/request/cursor", "7"))
+            .error("host-misuse"),
+        Vector::new("a cursor that names what is not there", &[], "decide", gone).error("host-misuse"),
         Vector::new("a cursor that is empty", &[], "decide", with(all, "/request/cursor", "")).error("host-misuse"),
-        Vector::new("a continuation changes the task no more", &[], "decide", goes_on).has(nothing),
+        Vector::new("a continuation changes the task no more", &[], "decide", on).has(nothing),
         Vector::new(
             "claims that are at another revision",
             &["OP-7"],
