@@ -61,6 +61,10 @@ impl Store for Counting {
         self.inner.release_effect(lease, retry_at)
     }
 
+    fn advance_effects(&self, now: i64) -> Result<(), StoreError> {
+        self.inner.advance_effects(now)
+    }
+
     fn next_effect_due(&self) -> Result<Option<i64>, StoreError> {
         self.inner.next_effect_due()
     }

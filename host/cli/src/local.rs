@@ -17,12 +17,15 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// How long the program stays without a word for what an operation left to do.
 const QUIET: Duration = Duration::from_secs(2);
+/// How long it stays in all. What is not done by then is stored, for whoever comes next.
+const STAY: Duration = Duration::from_secs(30);
 
 /// A database, opened as one principal. What its operations left to do is done before it is dropped, after their answers
-/// were printed: it belongs to them, and this process ends soon.
+/// were printed: it belongs to them, and this process ends soon. Who only reads does nothing else.
 pub struct Local {
     opened: Opened,
     entry: Entry,
+    wrote: bool,
 }
 
 impl Local {
@@ -40,7 +43,7 @@ impl Local {
             // Only a declared profile is one that an operation can begin a call of.
             opened.dispatch(|_| {})?;
         }
-        Ok(Local { opened, entry })
+        Ok(Local { opened, entry, wrote: false })
     }
 }
 
@@ -84,8 +87,11 @@ impl Mesh for Local {
         if done.status == Status::Refused {
             host.record_denials();
         }
-        // What cannot be done now is due again later, for whoever is there then.
-        host.perform_soon();
+        if !host.operations().any(|known| known.read_only && known.name == method) {
+            // What cannot be done now is due again later, for whoever is there then.
+            host.perform_soon();
+            self.wrote = true;
+        }
         Ok(match done.status {
             Status::Refused => Err(reply(&done.body)),
             Status::Accepted | Status::Replayed => Ok(done.body),
@@ -96,11 +102,12 @@ impl Mesh for Local {
 impl Drop for Local {
     fn drop(&mut self) {
         let host = self.opened.host();
-        if !host.settle(QUIET) {
-            let told = "threadmesh: the answer stands; what it leaves to do is held up by others, and is waited for";
+        if self.wrote && !host.settle(QUIET) {
+            let told =
+                "threadmesh: the answer stands; what is left to do takes longer, and goes on later if this is ended";
             // Nobody may be there to read it.
             let _ = writeln!(std::io::stderr(), "{told}");
-            host.settle(PATIENCE);
+            host.settle(STAY);
         }
     }
 }

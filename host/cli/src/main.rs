@@ -71,7 +71,8 @@ fn usage(error: &clap::Error) -> ExitCode {
     let json = std::env::args().any(|argument| argument == "--json");
     if json {
         // What is wrong may take several lines, such as the options that are missing; the usage comes after it.
-        let wrong: Vec<_> = lines.take_while(|line| !line.starts_with("Usage:")).map(str::trim).collect();
+        let more = |line: &&str| line.starts_with("Usage:") || line.starts_with("For more information");
+        let wrong: Vec<_> = lines.take_while(|line| !more(line)).map(str::trim).collect();
         Failure::unusable("usage", wrong.join(" "), "").print(Printer::new(true));
     } else {
         lines.for_each(|line| Printer::new(false).warn(line));

@@ -49,12 +49,15 @@ pub fn reply(error: &str) -> Failure {
         Some(code) => code.to_owned(),
         None => text(&error["message"]),
     };
-    let (exit, next) = match threadmesh_server::service::group(&code) {
+    let (exit, usual) = match threadmesh_server::service::group(&code) {
         Some("unavailable") => (Exit::Unusable, "try again; `threadmesh doctor` says what is wrong"),
         Some("misuse" | "trap") | None => (Exit::Unusable, "run `threadmesh doctor`"),
-        Some(_) if code == "store-outcome-unknown" => (Exit::Unusable, "repeat it with the same idempotency key"),
+        Some(_) if code == "store-outcome-unknown" => (Exit::Unusable, ""),
         Some(_) if data["retryable"] == true => (Exit::Refused, "this may pass: look again, then try again"),
-        Some(_) => (Exit::Refused, codes::next(&code, data["detail"].as_str().unwrap_or_default())),
+        Some(_) => (Exit::Refused, ""),
     };
-    Failure { exit, code, pointer: text(&data["pointer"]), detail: text(&data["detail"]), next: next.to_owned() }
+    let detail = text(&data["detail"]);
+    let known = codes::next(&code, &detail);
+    let next = if known.is_empty() { usual } else { known }.to_owned();
+    Failure { exit, code, pointer: text(&data["pointer"]), detail, next }
 }

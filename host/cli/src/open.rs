@@ -133,7 +133,7 @@ impl Opened {
     pub fn end(&self, patience: Duration) -> bool {
         let performer = self.performer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(performer) = performer {
-            performer.stop();
+            performer.stop(patience);
         }
         self.dispatcher.get().is_none_or(|dispatcher| dispatcher.stop(patience))
     }

@@ -540,7 +540,7 @@ pub fn next(code: &str, detail: &str) -> &'static str {
             "policy-denied" => "the owner of both tasks can allow it: relationships.grant; for tasks of two owners ask: relationships.propose",
             "consent-denied" => "its owner says what it takes, and when: tasks.setConsent",
             "backpressure" => "wait until the window has passed or the receiver has decided; the sentence names the budget",
-            "task-retired" => "address the incarnation that lives now: tasks.listRelated",
+            "task-retired" => "the task goes on as its next incarnation, with a token of its own: tasks.listRelated",
             "idempotency-conflict" => "use a new key or id for new content",
             "revision-conflict" => "read it again, and decide anew by what it says now",
             "state-conflict" => "see how it stands: `threadmesh show MESSAGE`, for its receiver with --sender INCARNATION",

@@ -76,6 +76,10 @@ pub trait Store: Send + Sync {
     /// holds the effect by now or it is gone.
     fn release_effect(&self, lease: EffectLease, retry_at: i64) -> Result<bool, StoreError>;
 
+    /// Lets every stored effect that falls due after `now` be due then, whoever holds it: for a clock that was set back,
+    /// by which all of them would have to wait.
+    fn advance_effects(&self, now: i64) -> Result<(), StoreError>;
+
     /// Empties what the store keeps beside the rows (logs, free space), so that nothing is left anywhere of texts that
     /// were removed or replaced before the call. Holds up writers for `wait` at most; may be called any number of times.
     fn scrub(&self, wait: Duration) -> Result<Scrub, StoreError>;

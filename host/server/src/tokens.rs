@@ -229,11 +229,13 @@ pub fn check_principal(principal: &Principal) -> Result<(), String> {
         ("tenant", Some(&principal.tenant)),
         ("id", Some(&principal.id)),
         ("incarnation", principal.incarnation.as_ref()),
-        ("owner", principal.owner.as_ref()),
         ("worker", principal.worker.as_ref()),
     ];
-    for (member, text) in texts {
-        let bad = |text: &String| text.is_empty() || text.chars().count() > 200 || text.chars().any(char::is_control);
+    // An owner is the kind and the id of another principal.
+    let owner = principal.owner.as_deref().map(|owner| owner.split_once(':').map_or(owner, |(_, id)| id));
+    let texts = texts.into_iter().map(|(member, text)| (member, text.map(String::as_str)));
+    for (member, text) in texts.chain([("owner", owner)]) {
+        let bad = |text: &str| text.is_empty() || text.chars().count() > 200 || text.chars().any(char::is_control);
         if text.is_some_and(bad) {
             return Err(format!("{member} is 1 to 200 characters without control characters"));
         }

@@ -49,6 +49,11 @@ pub(crate) fn release(conn: &Connection, lease: EffectLease, retry_at: i64) -> r
         .map(|changed| changed > 0)
 }
 
+/// Lets no effect be due after `now`.
+pub(crate) fn advance(conn: &Connection, now: i64) -> rusqlite::Result<()> {
+    conn.prepare_cached("UPDATE outbox SET due = ?1 WHERE due > ?1")?.execute([now]).map(|_| ())
+}
+
 /// When the next effect falls due.
 pub(crate) fn next_due(conn: &Connection) -> rusqlite::Result<Option<i64>> {
     conn.prepare_cached("SELECT min(due) FROM outbox")?.query_row([], |row| row.get(0))

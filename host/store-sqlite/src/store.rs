@@ -169,6 +169,10 @@ impl Store for SqliteStore {
         self.in_transaction(|conn| outbox::release(conn, lease, retry_at))
     }
 
+    fn advance_effects(&self, now: i64) -> Result<(), StoreError> {
+        self.in_transaction(|conn| outbox::advance(conn, now))
+    }
+
     fn next_effect_due(&self) -> Result<Option<i64>, StoreError> {
         self.pool.read(outbox::next_due)
     }

@@ -43,7 +43,7 @@ pub(crate) fn settle(world: &World) {
         world.time.pass(31_000);
         world.tick();
         (0..world.slots()).for_each(|slot| dispatch(world, slot));
-        world.oracle(|oracle| oracle.followed(false));
+        world.oracle(|oracle| oracle.followed());
         let unknown = |life: &Value| life["attempt"]["state"] == "outcome-unknown";
         if !world.oracle(|oracle| oracle.rows("life").any(|(_, life)| unknown(life))) {
             break;
@@ -56,8 +56,6 @@ pub(crate) fn settle(world: &World) {
     world.stats(|stats| stats.queued += waiting);
     resolve(world);
     world.time.pass(LONG_MS);
-    (0..world.slots()).for_each(|slot| dispatch(world, slot));
-    world.oracle(|oracle| oracle.followed(true));
     recover(world);
     sweep(world);
     purge(world);

@@ -175,6 +175,11 @@ impl Store for FaultyStore {
         }
     }
 
+    fn advance_effects(&self, now: i64) -> Result<(), StoreError> {
+        self.reach()?;
+        self.sound(self.inner.advance_effects(now))
+    }
+
     fn next_effect_due(&self) -> Result<Option<i64>, StoreError> {
         self.reach()?;
         self.sound(self.inner.next_effect_due())

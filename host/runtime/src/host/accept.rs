@@ -44,6 +44,8 @@ impl Inner {
         })?;
         batch.commit()?;
         self.watch.accept(last, now);
+        // What was stored by the clock that was ahead would be due only when this one gets there.
+        self.store.advance_effects(now)?;
         Ok(true)
     }
 

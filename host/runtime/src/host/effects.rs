@@ -12,7 +12,7 @@ use std::{
     io,
     sync::{Arc, Condvar, Mutex, PoisonError, atomic::Ordering::Relaxed},
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// How long an effect is this process's own.
@@ -28,6 +28,9 @@ const RETRY_MS_MAX: i64 = 30_000;
 /// How often a performer looks for effects that other processes stored.
 const POLL: Duration = Duration::from_millis(500);
 
+/// How often whoever ends a performer looks whether it has.
+const LOOK: Duration = Duration::from_millis(10);
+
 /// What a scrub is about. Members that a later core may add are ignored.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -40,8 +43,13 @@ impl Host {
     /// Performs the stored effects that are due now; how many of them are done. What could not be done is due again
     /// later. Errors: the store is down or the clock is wrong.
     pub fn perform_stored(&self) -> Result<usize, HostError> {
+        self.perform_while(|| true)
+    }
+
+    /// The same, and begins none as soon as it may not go on.
+    fn perform_while(&self, goes_on: impl Fn() -> bool) -> Result<usize, HostError> {
         let (mut done, mut failed) = (0, None);
-        for leased in self.lease_due()? {
+        for leased in self.lease_due()?.into_iter().take_while(|_| goes_on()) {
             match self.perform_one(&leased) {
                 Ok(true) => done += 1,
                 Ok(false) => self.put_off(&leased)?,
@@ -65,10 +73,10 @@ impl Host {
         Ok(self.store().lease_effects(self.now_ms()?, LEASE_MS, PAGE)?)
     }
 
-    /// Whether the effect is done and gone.
+    /// Whether the effect is done and gone. Not where somebody else has it by now.
     pub(super) fn perform_one(&self, leased: &LeasedEffect) -> Result<bool, HostError> {
         let LeasedEffect { lease, effect, .. } = leased;
-        match effect.name.as_str() {
+        let performed = match effect.name.as_str() {
             "store.scrub" => match serde_json::from_str::<ScrubBody>(&effect.body) {
                 Ok(body) => self.scrub(&body, *lease),
                 Err(_) => Ok(false),
@@ -79,6 +87,11 @@ impl Host {
             },
             // Of a newer core: somebody else may know it.
             _ => Ok(false),
+        };
+        match performed {
+            // Nobody else is in a batch: what is in conflict is the lease, which is over.
+            Err(HostError::Conflict { .. }) => Ok(false),
+            performed => performed,
         }
     }
 
@@ -147,7 +160,7 @@ pub fn itself(tenant: &str) -> Principal {
 /// A thread that performs stored effects as they fall due. Dropping it ends it without waiting; see [`Performer::stop`].
 pub struct Performer {
     ended: Arc<(Mutex<bool>, Condvar)>,
-    thread: Option<JoinHandle<()>>,
+    thread: JoinHandle<()>,
 }
 
 impl Performer {
@@ -158,17 +171,18 @@ impl Performer {
         let thread = thread::Builder::new().name("threadmesh-effects".into()).spawn(move || {
             while !pause(&theirs, POLL) {
                 // A store that is down is asked again at the next look; what was leased falls due again by itself.
-                let _ = host.perform_stored();
+                let _ = host.perform_while(|| !*lock(&theirs.0));
             }
         })?;
-        Ok(Self { ended, thread: Some(thread) })
+        Ok(Self { ended, thread })
     }
 
-    /// Ends it, and waits for the effect in hand.
-    pub fn stop(mut self) {
+    /// Ends it, and waits for the effect in hand, at most for `patience`: it falls due again when its lease is over.
+    pub fn stop(self, patience: Duration) {
         self.end();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        let until = Instant::now() + patience;
+        while !self.thread.is_finished() && Instant::now() < until {
+            thread::sleep(LOOK);
         }
     }
 

@@ -84,6 +84,10 @@ impl Store for MemoryStore {
         self.change_outbox(|outbox| outbox.release(lease, retry_at))
     }
 
+    fn advance_effects(&self, now: i64) -> Result<(), StoreError> {
+        self.change_outbox(|outbox| outbox.advance(now))
+    }
+
     fn next_effect_due(&self) -> Result<Option<i64>, StoreError> {
         Ok(self.committed().outbox.next_due())
     }

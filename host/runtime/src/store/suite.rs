@@ -56,6 +56,7 @@ pub const CASES: &[(&str, Case)] = &[
     ("outbox: expired lease", outbox::expired_lease),
     ("outbox: two leasers", outbox::two_leasers),
     ("outbox: release", outbox::release),
+    ("outbox: a clock that was set back", outbox::set_back),
     ("outbox: finished with a commit", outbox::finished_with_a_commit),
     ("outbox: order", outbox::order),
     ("outbox: rollback", outbox::rollback),

@@ -24,13 +24,10 @@ pub fn prepare(world: &World, random: &mut Random) {
     request(world, slot, &who, "adapter.prepareSubmission", named_params(&life));
 }
 
-/// A prepared submission begins; or one that is over is said to.
+/// A prepared submission begins.
 pub fn begin(world: &World, random: &mut Random) {
-    let (any, over) = (random.chance(10), random.chance(10));
-    let fits = |life: &Value| match &life["attempt"]["state"] {
-        state if over => state == "confirmed-not-submitted",
-        state => state == "prepared" || (any && life.get("attempt").is_some()),
-    };
+    let any = random.chance(10);
+    let fits = |life: &Value| life["attempt"]["state"] == "prepared" || (any && life.get("attempt").is_some());
     let (Some(slot), Some((_, life))) = (host(world, random), life(world, random, fits)) else { return };
     let Some(attempt) = attempt(random, &life) else { return };
     let who = receiver(world, random, &life);
@@ -195,6 +192,11 @@ pub fn reconcile(world: &World, random: &mut Random) {
         _ => {}
     }
     request(world, slot, &who, "adapter.reconcileSubmission", params);
+    if random.chance(30) {
+        // The receiver takes what was confirmed as not made for something that may be made now.
+        let begin = json!({"submissionId": attempt["id"], "expectedRevision": attempt["dispositionRevision"]});
+        request(world, slot, &receiver(world, random, &life), "adapter.beginSubmission", begin);
+    }
 }
 
 /// Params of `adapter.reconcileSubmission`.

@@ -40,12 +40,8 @@ impl Oracle {
     }
 
     /// What commits left to do is done, whoever began it and whatever became of its process: no order rests on a grant
-    /// that was revoked, and nothing waits for a task that is retired. `late`: so much time has passed that it was due
-    /// also by a clock that was set back.
-    pub fn followed(&mut self, late: bool) {
-        if self.rewound && !late {
-            return;
-        }
+    /// that was revoked, and nothing waits for a task that is retired.
+    pub fn followed(&mut self) {
         let left = self.rows("life").filter(|(_, life)| waits(life)).find_map(|(id, life)| {
             let over = |collection: &str, id: &str, end: &str| {
                 self.row(collection, id).is_some_and(|row| row.get(end).is_some())

@@ -285,6 +285,10 @@ impl<S: Store> Store for Watched<S> {
     fn release_effect(&self, lease: EffectLease, retry_at: i64) -> Result<bool, StoreError> {
         self.inner.release_effect(lease, retry_at)
     }
+    fn advance_effects(&self, now: i64) -> Result<(), StoreError> {
+        self.inner.advance_effects(now)
+    }
+
     fn next_effect_due(&self) -> Result<Option<i64>, StoreError> {
         self.inner.next_effect_due()
     }

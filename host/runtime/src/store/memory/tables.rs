@@ -208,6 +208,11 @@ impl Outbox {
         }
     }
 
+    /// See `Store::advance_effects`.
+    pub fn advance(&mut self, now: i64) {
+        self.effects.values_mut().for_each(|waiting| waiting.due = waiting.due.min(now));
+    }
+
     /// See `Store::next_effect_due`.
     pub fn next_due(&self) -> Option<i64> {
         self.effects.values().map(|waiting| waiting.due).min()

@@ -91,6 +91,18 @@ pub(super) fn release(factory: Factory<'_>) {
     assert_eq!(store.release_effect(second, 0), Ok(false));
 }
 
+pub(super) fn set_back(factory: Factory<'_>) {
+    let store = factory();
+    store_effects(&*store, 900, &["wake"]);
+    store_effects(&*store, 0, &["query"]);
+    let held = lease_one(&*store, 5, 1_000).expect("held");
+    assert_eq!(store.advance_effects(100), Ok(()));
+    assert_eq!((store.next_effect_due(), lease_one(&*store, 99, 10)), (Ok(Some(100)), None));
+    let names = store.lease_effects(100, 10, 9).expect("lease").into_iter().map(|leased| leased.effect.name);
+    assert_eq!(names.collect::<BTreeSet<_>>(), ["query".to_owned(), "wake".into()].into(), "a lease ends with it");
+    assert_eq!(store.complete_effect(held), Ok(false));
+}
+
 pub(super) fn finished_with_a_commit(factory: Factory<'_>) {
     let store = factory();
     store_effects(&*store, 0, &["query"]);
