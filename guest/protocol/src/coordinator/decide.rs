@@ -3,7 +3,8 @@
 use super::context::{Context, Flow, Stop};
 use super::table::{self, Entry};
 use super::{Answer, Decision, Principal, PrincipalKind, Request, Status, Step};
-use crate::documents::Params;
+use crate::documents::{Params, shape};
+use crate::generated::shapes;
 use crate::json::{self, Writer};
 use crate::rules::check;
 use crate::{Code, Error, Rule};
@@ -58,9 +59,20 @@ fn run(cx: &mut Context<'_>, entry: &Entry) -> Flow<String> {
     Ok(value)
 }
 
-/// A task is known by its incarnation and by the scope that registered it: two owners may use the same names.
-fn complete(principal: &Principal) -> bool {
-    principal.kind != PrincipalKind::Task || (principal.incarnation.is_some() && principal.owner.is_some())
+/// Whether documents could name this caller, as [`shapes::AUTH_CONTEXT`] does: its ids are such. A task is known by its
+/// incarnation and by the scope that registered it, since two owners may use the same names; nobody else has either.
+fn complete(caller: &Principal) -> bool {
+    let id = |text: &str| shape::fits(shapes::TASK_REF, "taskId", text);
+    let incarnation = |text: &str| shape::fits(shapes::TASK_REF, "incarnationId", text);
+    let credential = |text: &str| shape::fits(shapes::AUTH_CONTEXT, "authenticationId", text);
+    let scope = |text: &str| matches!(text.split_once(':'), Some(("user" | "policy", owner)) if id(owner));
+    let task = caller.kind == PrincipalKind::Task;
+    id(&caller.tenant)
+        && id(&caller.id)
+        && caller.worker.as_deref().is_none_or(id)
+        && credential(&caller.authentication)
+        && caller.incarnation.as_deref().map_or(!task, |text| task && incarnation(text))
+        && caller.owner.as_deref().map_or(!task, |text| task && scope(text))
 }
 
 /// The answer and what to commit.

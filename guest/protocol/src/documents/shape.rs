@@ -67,6 +67,11 @@ pub(crate) fn member(shape: ShapeId, member: &str) -> Option<ShapeId> {
     found.map(|Member(_, shape, _)| ShapeId(*shape))
 }
 
+/// Whether `it` is a text as the member `name` of the closed object `shape` must be; not where there is no such member.
+pub(crate) fn fits(shape: ShapeId, name: &str, it: &str) -> bool {
+    member(shape, name).is_some_and(|member| text_fault(at(member.0), it).is_none())
+}
+
 /// Checks `value` against `shape`. The error has `code`, the pointer of the fault in the whole text, and a detail that
 /// starts with the rule: SH-1 to SH-19.
 pub fn check_value(shape: ShapeId, value: Value<'_>, code: Code) -> Result<(), Error> {
@@ -204,34 +209,30 @@ impl<'a> Checker<'a> {
     }
 
     fn text(&self, value: Value<'_>, it: &str, shape: Shape) -> Result<(), Error> {
-        match shape {
-            Shape::ConstText(word) => self.must(Rule::SH4, it == text_at(word), value),
-            Shape::Enum { first, count } => {
-                let known = slice(tables::WORDS, first, count).iter().any(|word| text_at(*word) == it);
-                self.must(Rule::SH5, known, value)
-            }
-            Shape::Text { min, max } => self.length(value, it, min, max),
-            Shape::Identifier { min, max } => {
-                self.length(value, it, min, max)?;
-                self.must(Rule::SH9, text::is_plain(it), value)
-            }
-            Shape::Base64url { min, max } => {
-                self.length(value, it, min, max)?;
-                self.must(Rule::SH10, text::is_base64url(it), value)
-            }
-            Shape::Prefixed { prefix, min, max } => {
-                self.must(Rule::SH8, text::is_prefixed(it, text_at(prefix), min, max), value)
-            }
-            Shape::Code { prefix } => self.must(Rule::SH8, text::is_code(it, text_at(prefix)), value),
-            Shape::Digest => self.must(Rule::SH8, crate::digest::is_digest(it), value),
-            Shape::DateTime => self.must(Rule::SH11, crate::time::parse(it).is_ok(), value),
-            _ => Ok(()),
-        }
+        text_fault(shape, it).map_or(Ok(()), |rule| self.must(rule, false, value))
     }
+}
 
-    fn length(&self, value: Value<'_>, it: &str, min: u16, max: u16) -> Result<(), Error> {
-        self.must(Rule::SH6, text::at_least(it, min), value)?;
-        self.must(Rule::SH7, text::at_most(it, max), value)
+/// The first rule of its shape that a text breaks.
+fn text_fault(shape: Shape, it: &str) -> Option<Rule> {
+    let broken = |rule: Rule, holds: bool| (!holds).then_some(rule);
+    let length = |min: u16, max: u16| {
+        broken(Rule::SH6, text::at_least(it, min)).or_else(|| broken(Rule::SH7, text::at_most(it, max)))
+    };
+    match shape {
+        Shape::ConstText(word) => broken(Rule::SH4, it == text_at(word)),
+        Shape::Enum { first, count } => {
+            let known = slice(tables::WORDS, first, count).iter().any(|word| text_at(*word) == it);
+            broken(Rule::SH5, known)
+        }
+        Shape::Text { min, max } => length(min, max),
+        Shape::Identifier { min, max } => length(min, max).or_else(|| broken(Rule::SH9, text::is_plain(it))),
+        Shape::Base64url { min, max } => length(min, max).or_else(|| broken(Rule::SH10, text::is_base64url(it))),
+        Shape::Prefixed { prefix, min, max } => broken(Rule::SH8, text::is_prefixed(it, text_at(prefix), min, max)),
+        Shape::Code { prefix } => broken(Rule::SH8, text::is_code(it, text_at(prefix))),
+        Shape::Digest => broken(Rule::SH8, crate::digest::is_digest(it)),
+        Shape::DateTime => broken(Rule::SH11, crate::time::parse(it).is_ok()),
+        _ => None,
     }
 }
 

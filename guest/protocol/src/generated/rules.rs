@@ -407,7 +407,7 @@ pub enum Rule {
     FW5,
     /// A message is not passed on to a task that it came through. (delivery rule 8)
     FW6,
-    /// Every operation has an authenticated caller; that of a task names incarnation and owner. (delivery rule 13)
+    /// Every operation has an authenticated caller, with ids as documents have them: tenant, id and worker are identifiers, the credential an authn_ id. A task, and nobody else, names an incarnation and an owner, a user or policy. (delivery rule 13)
     OP1,
     /// The operation is in the table, and internal ones are called by the host alone. (JSON-RPC 2.0)
     OP2,
@@ -844,7 +844,7 @@ const TABLE: &[Entry] = &[
     Entry("FW-4", Code::ForwardInvalid, "Neither the intent nor the delivery mode is stronger than that of the original.", true),
     Entry("FW-5", Code::ForwardInvalid, "A message that is passed on ends no later than the original.", true),
     Entry("FW-6", Code::ForwardInvalid, "A message is not passed on to a task that it came through.", true),
-    Entry("OP-1", Code::AuthenticationRequired, "Every operation has an authenticated caller; that of a task names incarnation and owner.", true),
+    Entry("OP-1", Code::AuthenticationRequired, "Every operation has an authenticated caller, with ids as documents have them: tenant, id and worker are identifiers, the credential an authn_ id. A task, and nobody else, names an incarnation and an owner, a user or policy.", true),
     Entry("OP-2", Code::MethodNotFound, "The operation is in the table, and internal ones are called by the host alone.", false),
     Entry("OP-3", Code::ControlPlaneRequired, "Only a user or policy principal registers tasks and grants relationships.", true),
     Entry("OP-4", Code::TaskRetired, "A retired task incarnation acts no more and receives no more.", true),

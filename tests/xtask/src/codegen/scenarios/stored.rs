@@ -135,18 +135,41 @@ fn sent() -> Vec<Vector> {
     ]}}))]
 }
 
-/// A task is known by its incarnation and its owner, or not at all.
+/// A caller has ids as documents have them. A task is known by its incarnation and its owner, or not at all; nobody else
+/// has either.
 fn callers() -> Vec<Vector> {
-    let whole = args("writer", "tasks.get", &json!({"task": writer()}), vec![]);
-    let mut all = Vec::new();
-    for member in ["incarnation", "owner"] {
-        let args = without(whole.clone(), &format!("/request/principal/{member}"));
+    let call = |who: &str| args(who, "tasks.get", &json!({"task": writer()}), vec![]);
+    let caller = |member: &str| format!("/request/principal/{member}");
+    let vector = |name: String, args: Value| {
         let refused = json!({"status": "refused", "problem": {"code": "authentication-required"}, "writes": []});
-        all.push(
-            Vector::new(&format!("a task without its {member}"), &["OP-1"], "decide", args)
-                .has(json!({"kind": "ready", "decision": refused})),
-        );
-    }
+        Vector::new(&name, &["OP-1"], "decide", args).has(json!({"kind": "ready", "decision": refused}))
+    };
+    let lacking = ["incarnation", "owner"]
+        .map(|member| vector(format!("a task without its {member}"), without(call("writer"), &caller(member))));
+    let faults = [
+        ("writer", "tenant", "", "no tenant"),
+        ("writer", "tenant", "de\nfault", "a line in a tenant"),
+        ("writer", "id", " writer", "white space before an id"),
+        ("writer", "worker", "", "a worker without a name"),
+        ("writer", "incarnation", "writer-0001", "an incarnation without its prefix"),
+        ("writer", "owner", "alice", "an owner without a kind"),
+        ("writer", "owner", "operator:alice", "an owner that registers nothing"),
+        ("writer", "owner", "user:", "an owner without an id"),
+        ("writer", "owner", "user:al\u{200b}ice", "an owner that looks like another"),
+        ("writer", "authentication", "writer", "a credential without its prefix"),
+        ("alice", "id", "", "no id"),
+        ("alice", "incarnation", "inc_writer-0001", "a user with an incarnation"),
+        ("alice", "owner", "user:alice", "a user with an owner"),
+    ];
+    let faulty = faults.map(|(who, member, value, name)| {
+        vector(format!("a caller that no document could name: {name}"), with(call(who), &caller(member), value))
+    });
+    let worker = Vector::new("a task with a worker calls", &["OP-1"], "decide", {
+        with(call("writer"), &caller("worker"), "worker-1")
+    });
+    let mut all = Vec::from(lacking);
+    all.extend(faulty);
+    all.push(worker.has(json!({"kind": "needs"})));
     all
 }
 
