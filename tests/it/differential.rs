@@ -139,7 +139,7 @@ fn principal(log: &Log, step: &Value, number: u64) -> Option<Value> {
     let tenant = principal["tenant"].as_str().unwrap_or("default");
     principal["tenant"] = json!(format!("{tenant}-{number}"));
     if principal.get("authentication").is_none() {
-        principal["authentication"] = json!(format!("authn_{name}"));
+        principal["authentication"] = json!(format!("authn_{name}-session"));
     }
     Some(principal)
 }

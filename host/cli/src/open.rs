@@ -1,6 +1,7 @@
 //! A database, opened: the store, the host loop on it, and the dispatcher for what its commits return.
 
 use crate::failure::Failure;
+use crate::terminal::Printer;
 use crate::{core, database, time};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -76,6 +77,13 @@ impl Opened {
         let dispatcher = Arc::new(OnceLock::<Dispatcher>::new());
         let late = Arc::clone(&dispatcher);
         host.set_call_sink(Arc::new(move |effect| perform(&late, effect)));
+        host.set_stuck_sink(Arc::new(|effect, error| {
+            let (name, key) = (&effect.name, &effect.key);
+            Printer::new(false).warn(&format!(
+                "threadmesh: what an earlier commit left to do cannot be done, and is tried again in an hour: {name} \
+                 ({key}): {error}; `threadmesh doctor --db FILE` lists it"
+            ));
+        }));
         Ok(Opened { core, store, host, profiles, dispatcher, performer: Mutex::default() })
     }
 
@@ -129,12 +137,10 @@ impl Opened {
         Ok(())
     }
 
-    /// Stops the dispatcher and the performer; whether everything in hand is on record.
+    /// Stops the performer and the dispatcher; whether the calls in hand are on record. See [`Host::settle`] for the
+    /// effects in hand.
     pub fn end(&self, patience: Duration) -> bool {
-        let performer = self.performer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(performer) = performer {
-            performer.stop(patience);
-        }
+        *self.performer.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.dispatcher.get().is_none_or(|dispatcher| dispatcher.stop(patience))
     }
 
@@ -173,7 +179,15 @@ fn read_profiles(path: &Path, core: &WasmCore) -> Result<Vec<Profile>, Failure> 
     })
 }
 
-/// A store that cannot be opened, as a failure of the program.
+/// Unusable where there is no database at `db` and none is to be made: asked before who is calling, since without a
+/// database a token that is missing too is not what is wrong first.
+pub fn existing(db: &Path, create: bool) -> Result<(), Failure> {
+    match create || db.exists() {
+        true => Ok(()),
+        false => Err(unusable(&OpenError::NoFile { path: db.to_owned() })),
+    }
+}
+
 /// A database that cannot be opened as a failure of the program.
 pub fn unusable(error: &OpenError) -> Failure {
     let (code, next) = match error {

@@ -11,7 +11,6 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use threadmesh_server::tokens::{self, Kind, Principal, Secret, TokenError};
-use threadmesh_store_sqlite::OpenError;
 
 /// Which token is shown.
 #[derive(Clone, Debug, Args)]
@@ -85,10 +84,7 @@ impl MeshArguments {
             let next = "use --db FILE, or --socket PATH for a running server";
             Failure::unusable("database-missing", "there is no database to work on", next)
         })?;
-        if !self.create && !db.exists() {
-            // Without a database, a token that is missing too is not what is wrong first.
-            return Err(open::unusable(&OpenError::NoFile { path: db.to_owned() }));
-        }
+        open::existing(db, self.create)?;
         let secret = self.token.secret(Some(db))?;
         let tokens = self.tokens.clone().unwrap_or_else(|| tokens::default_path(db));
         let profiles = self.profiles.as_deref();

@@ -11,6 +11,7 @@ mod text;
 
 pub use lines::serve;
 pub use records::decide_args;
+pub(crate) use records::kind_name;
 
 use crate::{
     CoreError, Outcome, Session, codes,

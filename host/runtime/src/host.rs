@@ -25,7 +25,7 @@ mod wait;
 
 pub use builder::Builder;
 pub use clock::{Clock, ClockError, SystemClock};
-pub use effects::{Performer, itself};
+pub use effects::{Performer, StuckSink, itself};
 pub use error::HostError;
 pub use frames::error_response;
 pub use replay::ReplayFiles;
@@ -149,6 +149,7 @@ struct Inner {
     read_only: HashMap<String, bool>,
     replay: Option<ReplayFiles>,
     calls: Mutex<Option<CallSink>>,
+    stuck: Mutex<Option<StuckSink>>,
     group: group::Group<Job, Outcome>,
     hub: wait::Hub,
     follow: follow::Follow,

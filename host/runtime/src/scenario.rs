@@ -87,7 +87,7 @@ fn principal(args: &Value, step: &Value) -> Result<Option<Value>, String> {
     let mut principal = args["principals"][name].clone();
     let members = principal.as_object_mut().ok_or_else(|| format!("there is no principal {name}"))?;
     members.entry("tenant").or_insert("default".into());
-    members.entry("authentication").or_insert(format!("authn_{name}").into());
+    members.entry("authentication").or_insert(format!("authn_{name}-session").into());
     members.insert("name".into(), name.into());
     Ok(Some(principal))
 }

@@ -15,7 +15,7 @@ use crate::files;
 use crate::names::Names;
 use crate::open::{Opened, integrity_check, open};
 use crate::options::Options;
-use crate::outbox;
+use crate::outbox::{self, PutOff};
 use crate::pool::Pool;
 use crate::query;
 use crate::recent::Recent;
@@ -91,6 +91,12 @@ impl SqliteStore {
             None => self.recent.read(conn, inner_check),
         })?;
         finding.map_or(Ok(()), |detail| Err(StoreError::Damaged { detail }))
+    }
+
+    /// Up to `limit` stored effects that were tried and fall due again only after `after`, the next ones first: for the
+    /// doctor.
+    pub fn put_off(&self, after: i64, limit: u32) -> Result<Vec<PutOff>, StoreError> {
+        self.pool.read(|conn| outbox::put_off(conn, after, limit))
     }
 
     fn writer(&self) -> Result<MutexGuard<'_, Writer>, StoreError> {

@@ -40,7 +40,7 @@ function requestOf(args, step, kept) {
   const params = step.text ?? canonical(substitute(step.params, kept), true);
   const request = { operation: step.method, params, instance: step.instance ?? 'host-1' };
   if (step.as === undefined || step.as === null) return request;
-  const principal = { tenant: 'default', authentication: `authn_${step.as}`, ...args.principals[step.as] };
+  const principal = { tenant: 'default', authentication: `authn_${step.as}-session`, ...args.principals[step.as] };
   return { ...request, principal };
 }
 

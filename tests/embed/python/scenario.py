@@ -37,7 +37,7 @@ def request_of(args, step, kept):
     params = step["text"] if "text" in step else canonical(substitute(step["params"], kept), nulls=True)
     request = {"operation": step["method"], "params": params, "instance": step.get("instance", "host-1")}
     if step.get("as") is not None:
-        principal = {"tenant": "default", "authentication": f"authn_{step['as']}", **args["principals"][step["as"]]}
+        principal = {"tenant": "default", "authentication": f"authn_{step['as']}-session", **args["principals"][step["as"]]}
         request["principal"] = principal
     return request
 

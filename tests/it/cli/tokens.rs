@@ -64,6 +64,10 @@ fn what_no_token_may_be_is_refused() {
         ("../one", &["--kind", "user"]),
         ("one", &["--kind", "user", "--id", ""]),
         ("one", &["--kind", "user", "--id", "a\u{1b}b"]),
+        ("one", &["--kind", "user", "--tenant", " default"]),
+        ("one", &["--kind", "task", "--incarnation", "build-1", "--owner", "user:alice"]),
+        ("one", &["--kind", "task", "--incarnation", "inc_build_0001", "--owner", "user:"]),
+        ("one", &["--kind", "task", "--incarnation", "inc_build_0001", "--owner", "user:alice", "--worker", ""]),
     ] {
         let ran = rig.run(&create(name, more));
         assert_eq!(ran.code, 2, "{name} {more:?}: {ran:?}");
@@ -76,6 +80,28 @@ fn what_no_token_may_be_is_refused() {
     assert_eq!((code, &values[0]["error"]["code"]), (2, &json!("token-unknown")));
     let (code, values) = rig.json(&["token", "list", "--db", "other.db"]);
     assert_eq!((code, &values[0]["error"]["code"]), (2, &json!("token-file-missing")));
+}
+
+/// Somebody may have written the file by hand.
+#[test]
+fn an_entry_that_the_core_takes_nobody_by_is_named() {
+    let rig = Rig::new();
+    assert_eq!(rig.run(&create("one", &["--kind", "user"])).code, 0);
+    let get = r#"{"task": {"taskId": "build-1", "incarnationId": "inc_build_0001"}}"#;
+    let call = ["call", "tasks.get", get, "--db", "mesh.db", "--create", "--as", "one"];
+    let (code, values) = rig.json(&call);
+    assert_eq!((code, &values[0]["error"]["code"]), (1, &json!("not-visible")), "{values:?}");
+    let text = fs::read_to_string(rig.path("mesh.db.tokens.json")).expect("the file");
+    fs::write(rig.path("mesh.db.tokens.json"), text.replace("\"id\": \"one\"", "\"id\": \"o\\u200bne\""))
+        .expect("a file");
+    let (code, values) = rig.json(&call);
+    assert_eq!((code, &values[0]["error"]["code"]), (1, &json!("authentication-required")), "{values:?}");
+    let (code, values) = rig.json(&["doctor", "--db", "mesh.db"]);
+    let findings = values[0]["findings"].as_array().expect("findings");
+    let bad = findings.iter().find(|finding| finding["level"] == "bad").expect("a finding");
+    assert_eq!((code, &bad["about"]), (1, &json!("tokens")));
+    let detail = bad["detail"].as_str().expect("text");
+    assert!(detail.contains("\"one\"") && detail.contains("OP-1") && detail.ends_with("so: id."), "{detail}");
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn a_slip_says_what_to_do_next() {
         (&["mcp", "--socket", "none", "--token-file", "/dev/null"], "token-unusable", "FILE.tokens/NAME"),
         (&["token", "create", "x", "--db", "mesh.db", "--kind", "task"], "usage", "--incarnation ID and --owner"),
         (&["token", "create", "a name", "--db", "mesh.db", "--kind", "user"], "usage", "1 to 64 letters"),
-        (&[&task[..], &["--incarnation", "build-2"]].concat(), "params-invalid", "inc_build_0001"),
+        (&[&task[..], &["--incarnation", "build-2"]].concat(), "usage", "inc_build_0001"),
         (&["inbox", "--db", "nosuch.db", "--as", "nobody"], "database-missing", "--create"),
         (&[&send[..], World::ROUTE].concat(), "envelope-invalid", "--expect-run ID"),
         (&get, "params-invalid", "inc_build_0001"),

@@ -39,7 +39,7 @@ pub(super) fn decide(request: &Request, answers: &[Answer], now: f64, entropy: &
 
 /// Authenticate, then see whether the operation exists for this caller, then look at the params.
 fn enter(request: &Request) -> Result<(&'static Entry, json::Tree<'_>), Error> {
-    check(Rule::OP1, request.principal.as_ref().is_some_and(complete))?;
+    authenticated(request.principal.as_ref())?;
     let host = request.principal.as_ref().is_some_and(|principal| principal.kind == PrincipalKind::Host);
     let entry = table::find(&request.operation).filter(|entry| host || !entry.operation.internal);
     let entry = entry.ok_or_else(|| Error::broken(Rule::OP2, ""))?;
@@ -59,20 +59,35 @@ fn run(cx: &mut Context<'_>, entry: &Entry) -> Flow<String> {
     Ok(value)
 }
 
-/// Whether documents could name this caller, as [`shapes::AUTH_CONTEXT`] does: its ids are such. A task is known by its
+/// Rule OP-1. The error says which member of the caller is not so.
+fn authenticated(caller: Option<&Principal>) -> Result<(), Error> {
+    let fault = caller.and_then(misnamed);
+    check(Rule::OP1, caller.is_some() && fault.is_none()).map_err(|broken| {
+        let error = broken.at("");
+        match fault {
+            Some(member) => Error { detail: format!("{} Here it is not so: {member}.", error.detail), ..error },
+            None => error,
+        }
+    })
+}
+
+/// The first member of a caller that no document could name as [`shapes::AUTH_CONTEXT`] does. A task is known by its
 /// incarnation and by the scope that registered it, since two owners may use the same names; nobody else has either.
-fn complete(caller: &Principal) -> bool {
+fn misnamed(caller: &Principal) -> Option<&'static str> {
     let id = |text: &str| shape::fits(shapes::TASK_REF, "taskId", text);
     let incarnation = |text: &str| shape::fits(shapes::TASK_REF, "incarnationId", text);
     let credential = |text: &str| shape::fits(shapes::AUTH_CONTEXT, "authenticationId", text);
     let scope = |text: &str| matches!(text.split_once(':'), Some(("user" | "policy", owner)) if id(owner));
     let task = caller.kind == PrincipalKind::Task;
-    id(&caller.tenant)
-        && id(&caller.id)
-        && caller.worker.as_deref().is_none_or(id)
-        && credential(&caller.authentication)
-        && caller.incarnation.as_deref().map_or(!task, |text| task && incarnation(text))
-        && caller.owner.as_deref().map_or(!task, |text| task && scope(text))
+    let members = [
+        ("tenant", id(&caller.tenant)),
+        ("id", id(&caller.id)),
+        ("incarnation", caller.incarnation.as_deref().map_or(!task, |text| task && incarnation(text))),
+        ("owner", caller.owner.as_deref().map_or(!task, |text| task && scope(text))),
+        ("worker", caller.worker.as_deref().is_none_or(id)),
+        ("authentication", credential(&caller.authentication)),
+    ];
+    members.into_iter().find(|(_, sound)| !sound).map(|(member, _)| member)
 }
 
 /// The answer and what to commit.

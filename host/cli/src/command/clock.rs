@@ -3,7 +3,7 @@
 use crate::failure::{Exit, Failure, Outcome};
 use crate::local::Local;
 use crate::mesh::reply;
-use crate::open::Opening;
+use crate::open::{self, Opening};
 use crate::target::TokenArguments;
 use crate::terminal::Printer;
 use clap::{Args, Subcommand};
@@ -48,6 +48,7 @@ struct Accept {
 /// Runs it.
 pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     let Action::Accept(accept) = &arguments.action;
+    open::existing(&accept.db, false)?;
     let secret = accept.token.secret(Some(&accept.db))?;
     let tokens = accept.tokens.clone().unwrap_or_else(|| tokens::default_path(&accept.db));
     let opening = Opening { test_clock: accept.test_clock.as_deref(), ..Opening::existing(&accept.db) };

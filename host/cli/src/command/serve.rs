@@ -4,7 +4,7 @@ mod http;
 
 use crate::command::token;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::open::{Opened, Opening};
+use crate::open::{self, Opened, Opening};
 use crate::target::TokenArguments;
 use crate::terminal::Printer;
 use clap::Args;
@@ -79,6 +79,7 @@ pub struct Arguments {
 /// Runs it.
 pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     let stop = Stop::on_signals().map_err(|error| Failure::unusable("system", error, ""))?;
+    open::existing(&arguments.db, arguments.create)?;
     let tokens = arguments.tokens.clone().unwrap_or_else(|| tokens::default_path(&arguments.db));
     let book = Arc::new(TokenBook::open(&tokens).map_err(|error| token::failure(&error))?);
     let opened = Opened::open(&Opening {
@@ -89,6 +90,9 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
         keep_content: arguments.keep_content,
         test_clock: arguments.test_clock.as_deref(),
     })?;
+    for (name, reason) in token::in_vain(opened.host().core(), &tokens::load(&tokens).unwrap_or_default()) {
+        printer.warn(&format!("nobody is let in by the token {name:?}: {reason}"));
+    }
     // The places are taken before anything is done for the database: a second server is refused first.
     let place = if arguments.stdio { None } else { Some(place(arguments)?) };
     let listening = arguments.http.listen(&book)?;

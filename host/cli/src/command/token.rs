@@ -7,8 +7,10 @@ use crate::terminal::Printer;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use threadmesh_runtime::{host::itself, wit::Request};
-use threadmesh_server::tokens::{self, Entry, Kind, Principal, TokenError};
+use threadmesh_runtime::Core;
+use threadmesh_runtime::wit::{ErrorCode, Request};
+use threadmesh_server::hosted;
+use threadmesh_server::tokens::{self, Entry, Kind, Principal, TokenError, TokenFile};
 
 /// Make, list and remove the tokens by which callers prove who they are.
 ///
@@ -126,11 +128,19 @@ fn create(arguments: &Create, printer: Printer) -> Outcome {
         (false, None) => Some(default_target(arguments)?),
     };
     let principal = principal(arguments);
-    tokens::check_principal(&principal).map_err(|reason| {
+    let slip = |reason: String| {
         let task = matches!(arguments.kind, KindName::Task);
         Failure::unusable("usage", reason, if task { OF_A_TASK } else { "mend the option that it speaks of" })
-    })?;
-    usable(&principal)?;
+    };
+    tokens::check_principal(&principal).map_err(slip)?;
+    let core = core::load()?;
+    let candidate = Entry {
+        name: arguments.name.clone(),
+        token_digest: String::new(),
+        principal: principal.clone(),
+        authentication_id: "authn_of-no-token".to_owned(),
+    };
+    unusable(&core, &candidate)?.map_or(Ok(()), |reason| Err(slip(reason)))?;
     // The token is in its own file before the entry counts: an entry whose token nobody has would only be in the way.
     let (entry, token) = tokens::update(&path, |file| {
         let token = file.create(&path, &arguments.name, principal)?;
@@ -156,26 +166,26 @@ fn create(arguments: &Create, printer: Printer) -> Outcome {
     Ok(Exit::Accepted)
 }
 
-/// Whether the rules take the ids of `principal`: a token with others could never be used. Asked of the core, by a read
-/// that is refused before it reads anything.
-fn usable(principal: &Principal) -> Result<(), Failure> {
-    let incarnation = principal.incarnation.as_deref().unwrap_or("inc_of-no-task");
-    let itself_owner = format!("{}:{}", principal.kind.as_str(), principal.id);
-    let owner = principal.owner.as_ref().unwrap_or(&itself_owner);
-    let params = json!({"task": {"taskId": principal.id, "incarnationId": incarnation}, "owner": owner});
+/// Why the core takes nobody by `entry`, where that is so: a token with such ids could never be used. It is asked for an
+/// operation that is in no table, to which it comes only when it has taken the caller.
+fn unusable(core: &dyn Core, entry: &Entry) -> Result<Option<String>, Failure> {
     let request = Request {
-        operation: "tasks.get".to_owned(),
-        principal: Some(itself(&principal.tenant)),
-        params: params.to_string(),
+        operation: String::new(),
+        principal: Some(hosted::principal(entry)),
+        params: "{}".to_owned(),
         instance: "none".to_owned(),
         cursor: None,
     };
-    let step = core::with_session(|session| core::flat(session.decide(&request, &[], 0.0, &"0".repeat(64))))?;
-    match step.decision.and_then(|decision| decision.problem) {
-        // The pointer is into params that nobody wrote.
-        Some(problem) => Err(Failure { exit: Exit::Unusable, pointer: String::new(), ..Failure::core(&problem) }),
-        None => Ok(()),
-    }
+    let mut session = core.session()?;
+    let step = core::flat(session.decide(&request, &[], 0.0, &"0".repeat(64)))?;
+    let problem = step.decision.and_then(|decision| decision.problem);
+    Ok(problem.filter(|problem| problem.code == ErrorCode::AuthenticationRequired).map(|problem| problem.detail))
+}
+
+/// The entries that the core takes nobody by, each with the reason.
+pub fn in_vain(core: &dyn Core, file: &TokenFile) -> Vec<(String, String)> {
+    let fault = |entry: &Entry| Some((entry.name.clone(), unusable(core, entry).ok().flatten()?));
+    file.entries.iter().filter_map(fault).collect()
 }
 
 fn default_target(arguments: &Create) -> Result<PathBuf, Failure> {

@@ -131,7 +131,8 @@ pub fn decide_args(request: &Request, answers: &[Answer], now: f64, entropy: &st
     })
 }
 
-fn kind_name(kind: PrincipalKind) -> &'static str {
+/// The kind's name in requests and records.
+pub(crate) fn kind_name(kind: PrincipalKind) -> &'static str {
     match kind {
         PrincipalKind::User => "user",
         PrincipalKind::Policy => "policy",

@@ -103,6 +103,7 @@ impl Builder {
             read_only,
             replay,
             calls: Mutex::new(None),
+            stuck: Mutex::new(None),
             group: Group::new(),
             hub: Hub::default(),
             follow: Follow::new(by_hand),

@@ -2,9 +2,9 @@
 //! commit for each nor memory without bound. Which of them are denials, and where they are recorded, the core says.
 
 use super::effects::itself;
-use super::{Host, HostError, Inner, Job, follow::Work, wait::lock};
-use crate::codes;
+use super::{Host, HostError, Inner, Job, wait::lock};
 use crate::wit::{ErrorCode, Principal, PrincipalKind, Request};
+use crate::{codes, driver};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -60,10 +60,13 @@ impl Denials {
 
     /// Counts a refusal of `principal` at `wall_ms`.
     pub fn count(&self, principal: &Principal, code: ErrorCode, wall_ms: i64) {
-        let Some(kind) = kind(principal.kind) else { return };
+        // The host's own calls are not counted.
+        if principal.kind == PrincipalKind::Host {
+            return;
+        }
         let key = Key {
             tenant: principal.tenant.clone(),
-            kind,
+            kind: driver::kind_name(principal.kind),
             id: principal.id.clone(),
             incarnation: principal.incarnation.clone(),
             owner: principal.owner.clone(),
@@ -112,17 +115,6 @@ impl Key {
     }
 }
 
-/// The kind's name; the host's own calls are not counted.
-fn kind(kind: PrincipalKind) -> Option<&'static str> {
-    Some(match kind {
-        PrincipalKind::User => "user",
-        PrincipalKind::Policy => "policy",
-        PrincipalKind::Task => "task",
-        PrincipalKind::Operator => "operator",
-        PrincipalKind::Host => return None,
-    })
-}
-
 impl Host {
     /// Records what was refused so far, and returns when that is durable. What the store does not take is lost.
     pub fn record_denials(&self) {
@@ -137,7 +129,7 @@ impl Inner {
     /// Hands counts that are due to the thread that follows up.
     pub(super) fn record_due_denials(self: &Arc<Self>) {
         if !self.follow.by_hand() && self.denials.due() {
-            self.follow_up(self.denial_requests().into_iter().map(|request| Work::Write(request.into())));
+            self.write_soon(self.denial_requests());
         }
     }
 

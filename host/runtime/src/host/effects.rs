@@ -4,15 +4,15 @@
 //! could not hold. Both may be done any number of times, by any process; the core says what it means.
 
 use super::{Cancel, Done, Host, HostError, Invocation, Job, follow, wait::lock};
-use crate::store::{EffectLease, LeasedEffect, Scrub, StoreError};
+use crate::store::{Effect, EffectLease, LeasedEffect, Scrub, StoreError};
 use crate::wit::{Principal, PrincipalKind, Request, Status};
 use serde::Deserialize;
 use serde_json::json;
 use std::{
     io,
     sync::{Arc, Condvar, Mutex, PoisonError, atomic::Ordering::Relaxed},
-    thread::{self, JoinHandle},
-    time::{Duration, Instant},
+    thread,
+    time::Duration,
 };
 
 /// How long an effect is this process's own.
@@ -25,11 +25,13 @@ const SCRUB_WAIT: Duration = Duration::from_millis(250);
 const RETRY_MS: i64 = 500;
 /// The longest such pause.
 const RETRY_MS_MAX: i64 = 30_000;
+/// The pause before what cannot be done as things are is tried again.
+const STUCK_MS: i64 = 3_600_000;
 /// How often a performer looks for effects that other processes stored.
 const POLL: Duration = Duration::from_millis(500);
 
-/// How often whoever ends a performer looks whether it has.
-const LOOK: Duration = Duration::from_millis(10);
+/// Is told of effects that this process cannot do, and why.
+pub type StuckSink = Arc<dyn Fn(&Effect, &HostError) + Send + Sync>;
 
 /// What a scrub is about. Members that a later core may add are ignored.
 #[derive(Deserialize)]
@@ -40,27 +42,10 @@ struct ScrubBody {
 }
 
 impl Host {
-    /// Performs the stored effects that are due now; how many of them are done. What could not be done is due again
-    /// later. Errors: the store is down or the clock is wrong.
+    /// Performs the stored effects that are due now, each once; how many of them are done. What could not be done is due
+    /// again later. Errors: the store is down or the clock is wrong, or the first of what went wrong with an effect.
     pub fn perform_stored(&self) -> Result<usize, HostError> {
-        self.perform_while(|| true)
-    }
-
-    /// The same, and begins none as soon as it may not go on.
-    fn perform_while(&self, goes_on: impl Fn() -> bool) -> Result<usize, HostError> {
-        let (mut done, mut failed) = (0, None);
-        for leased in self.lease_due()?.into_iter().take_while(|_| goes_on()) {
-            match self.perform_one(&leased) {
-                Ok(true) => done += 1,
-                Ok(false) => self.put_off(&leased)?,
-                Err(error) => {
-                    // The first error says more; without this, the effect is due again when its lease is over.
-                    let _ = self.put_off(&leased);
-                    failed = failed.or(Some(error));
-                }
-            }
-        }
-        failed.map_or(Ok(done), Err)
+        self.perform_each(self.lease_due()?, |leased| Some(self.perform_one(leased)))
     }
 
     /// The same, soon and on another thread; see [`Host::settle`].
@@ -68,25 +53,51 @@ impl Host {
         self.0.go_on();
     }
 
+    /// Where effects are reported that this process cannot do, each time that it finds so. Must return at once.
+    pub fn set_stuck_sink(&self, sink: StuckSink) {
+        *lock(&self.0.stuck) = Some(sink);
+    }
+
     /// Some of what is due now, under a lease.
     pub(super) fn lease_due(&self) -> Result<Vec<LeasedEffect>, HostError> {
         Ok(self.store().lease_effects(self.now_ms()?, LEASE_MS, PAGE)?)
     }
 
-    /// Whether the effect is done and gone. Not where somebody else has it by now.
+    /// Performs each by `attempt`, until that says nothing, and puts off what is not done; what is left is due when its
+    /// lease is over. How many are done, or the first error.
+    pub(super) fn perform_each(
+        &self,
+        leased: Vec<LeasedEffect>,
+        attempt: impl Fn(&LeasedEffect) -> Option<Result<bool, HostError>>,
+    ) -> Result<usize, HostError> {
+        let (mut done, mut failed) = (0, None);
+        for one in leased {
+            let Some(performed) = attempt(&one) else { break };
+            if performed == Ok(true) {
+                done += 1;
+                continue;
+            }
+            let put_off = self.put_off(&one, performed.as_ref().err());
+            // The first error says most. Where putting off fails, the effect is due again when its lease is over.
+            failed = failed.or(performed.err()).or(put_off.err());
+        }
+        failed.map_or(Ok(done), Err)
+    }
+
+    /// Whether the effect is done and gone. Not where it cannot be done yet, or somebody else has it by now.
     pub(super) fn perform_one(&self, leased: &LeasedEffect) -> Result<bool, HostError> {
         let LeasedEffect { lease, effect, .. } = leased;
+        let unknown = || HostError::Effect { name: effect.name.clone(), about: effect.key.clone() };
         let performed = match effect.name.as_str() {
-            "store.scrub" => match serde_json::from_str::<ScrubBody>(&effect.body) {
-                Ok(body) => self.scrub(&body, *lease),
-                Err(_) => Ok(false),
-            },
-            follow::GO_ON => match follow::request(&effect.body, self.instance()) {
-                Some(request) => self.page(request, *lease),
-                None => Ok(false),
-            },
-            // Of a newer core: somebody else may know it.
-            _ => Ok(false),
+            "store.scrub" => {
+                let body = serde_json::from_str::<ScrubBody>(&effect.body).map_err(|_| unknown())?;
+                self.scrub(&body, *lease)
+            }
+            follow::GO_ON => {
+                let request = follow::request(&effect.body, self.instance()).ok_or_else(unknown)?;
+                self.page(request, *lease)
+            }
+            _ => Err(unknown()),
         };
         match performed {
             // Nobody else is in a batch: what is in conflict is the lease, which is over.
@@ -95,12 +106,27 @@ impl Host {
         }
     }
 
-    /// Lets others try, later with every time.
-    pub(super) fn put_off(&self, leased: &LeasedEffect) -> Result<(), HostError> {
+    /// Lets others try, later with every time. What cannot be done as things are waits longer, and is reported: another
+    /// version of the core may know how.
+    fn put_off(&self, leased: &LeasedEffect, error: Option<&HostError>) -> Result<(), HostError> {
+        let stuck = error.filter(|error| !error.retryable());
         let tries = leased.lease.fence.clamp(1, 16);
-        let pause = RETRY_MS.saturating_mul(1 << (tries - 1)).min(RETRY_MS_MAX);
+        let pause = match stuck {
+            Some(_) => STUCK_MS,
+            None => RETRY_MS.saturating_mul(1 << (tries - 1)).min(RETRY_MS_MAX),
+        };
+        let sink = lock(&self.0.stuck).clone();
+        if let (Some(error), Some(sink)) = (stuck, sink) {
+            sink(&leased.effect, error);
+        }
         self.store().release_effect(leased.lease, self.now_ms()?.saturating_add(pause))?;
         Ok(())
+    }
+
+    /// Whether something is due. Not where the store or the clock does not say.
+    fn has_due(&self) -> bool {
+        let due = self.store().next_effect_due().ok().flatten();
+        due.is_some_and(|due| self.now_ms().is_ok_and(|now| due <= now))
     }
 
     /// Goes on with an operation, in one more commit. Where the core refuses that, there is nothing to go on with.
@@ -157,10 +183,9 @@ pub fn itself(tenant: &str) -> Principal {
     }
 }
 
-/// A thread that performs stored effects as they fall due. Dropping it ends it without waiting; see [`Performer::stop`].
+/// A thread that has stored effects performed as they fall due, as by [`Host::perform_soon`]. It ends when this is dropped.
 pub struct Performer {
     ended: Arc<(Mutex<bool>, Condvar)>,
-    thread: JoinHandle<()>,
 }
 
 impl Performer {
@@ -168,33 +193,24 @@ impl Performer {
     pub fn start(host: Host) -> io::Result<Self> {
         let ended = Arc::new((Mutex::new(false), Condvar::new()));
         let theirs = Arc::clone(&ended);
-        let thread = thread::Builder::new().name("threadmesh-effects".into()).spawn(move || {
-            while !pause(&theirs, POLL) {
-                // A store that is down is asked again at the next look; what was leased falls due again by itself.
-                let _ = host.perform_while(|| !*lock(&theirs.0));
+        thread::Builder::new().name("threadmesh-effects".into()).spawn(move || {
+            // The first look is at once: others may have left something.
+            let mut limit = Duration::ZERO;
+            while !pause(&theirs, limit) {
+                if host.has_due() {
+                    host.perform_soon();
+                }
+                limit = POLL;
             }
         })?;
-        Ok(Self { ended, thread })
-    }
-
-    /// Ends it, and waits for the effect in hand, at most for `patience`: it falls due again when its lease is over.
-    pub fn stop(self, patience: Duration) {
-        self.end();
-        let until = Instant::now() + patience;
-        while !self.thread.is_finished() && Instant::now() < until {
-            thread::sleep(LOOK);
-        }
-    }
-
-    fn end(&self) {
-        *lock(&self.ended.0) = true;
-        self.ended.1.notify_all();
+        Ok(Self { ended })
     }
 }
 
 impl Drop for Performer {
     fn drop(&mut self) {
-        self.end();
+        *lock(&self.ended.0) = true;
+        self.ended.1.notify_all();
     }
 }
 

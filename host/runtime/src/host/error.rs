@@ -38,6 +38,14 @@ pub enum HostError {
         /// What the system says.
         detail: String,
     },
+    /// A stored effect that this version does not know how to perform: of a newer one, or damaged.
+    #[error("the stored effect {name} ({about}) is none that this version can perform")]
+    Effect {
+        /// What to do.
+        name: String,
+        /// What it is about.
+        about: String,
+    },
     /// The wait was ended from outside.
     #[error("the wait was cancelled")]
     Cancelled,
@@ -53,7 +61,7 @@ impl HostError {
     pub fn code(&self) -> wit::ErrorCode {
         match self {
             Self::Store(StoreError::Misuse { .. }) | Self::Rounds { .. } => wit::ErrorCode::HostMisuse,
-            Self::Store(StoreError::Damaged { .. }) => wit::ErrorCode::RecordDamaged,
+            Self::Store(StoreError::Damaged { .. }) | Self::Effect { .. } => wit::ErrorCode::RecordDamaged,
             Self::Store(StoreError::Broken { .. }) => wit::ErrorCode::StoreOutcomeUnknown,
             Self::Store(_) | Self::Conflict { .. } | Self::Entropy { .. } | Self::Clock(ClockError::Store(_)) => {
                 wit::ErrorCode::StoreUnavailable

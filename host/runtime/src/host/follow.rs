@@ -23,7 +23,8 @@ pub(super) const GO_ON: &str = "operation.proceed";
 const PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
-/// How long something is tried before it is left to others: less than the lease of an effect.
+/// How long something is tried again before it is left to others. One try may take longer, and the lease of an effect be
+/// over by then: whoever does it later has a greater fence.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What is left to do in this process.
@@ -36,17 +37,17 @@ pub(super) struct Follow {
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Work>,
+    /// Requests of the host's own.
+    writes: VecDeque<Request>,
+    /// Whether to look for stored effects that are due.
+    stored: bool,
     running: bool,
     closed: bool,
 }
 
 /// One thing to do.
-#[derive(PartialEq)]
-pub(super) enum Work {
-    /// A request of the host's own.
-    Write(Box<Request>),
-    /// Stored effects that are due.
+enum Work {
+    Write(Request),
     Stored,
 }
 
@@ -64,23 +65,22 @@ pub(super) fn request(body: &str, instance: &str) -> Option<Request> {
 }
 
 impl Inner {
-    /// Performs what a commit left to do, soon and on another thread.
+    /// Performs what commits left to do and is due, soon and on another thread.
     pub(super) fn go_on(self: &Arc<Self>) {
-        self.follow_up([Work::Stored]);
+        self.follow_up(|state| state.stored = true);
     }
 
-    /// Does `work` soon and on another thread.
-    pub(super) fn follow_up(self: &Arc<Self>, work: impl IntoIterator<Item = Work>) {
+    /// Decides `requests` soon and on another thread.
+    pub(super) fn write_soon(self: &Arc<Self>, requests: Vec<Request>) {
+        self.follow_up(|state| state.writes.extend(requests));
+    }
+
+    fn follow_up(self: &Arc<Self>, add: impl FnOnce(&mut State)) {
         let mut state = lock(&self.follow.state);
         if state.closed || self.follow.by_hand {
             return;
         }
-        for one in work {
-            // A look at what is due that has not begun sees everything.
-            if one != Work::Stored || !state.queue.contains(&Work::Stored) {
-                state.queue.push_back(one);
-            }
-        }
+        add(&mut state);
         if !state.running {
             let host = Host(Arc::clone(self));
             let thread = thread::Builder::new().name("threadmesh-follow".into());
@@ -97,7 +97,7 @@ impl Host {
             // There is nobody to tell. What is stored falls due again; of refusals only the counts are lost.
             let _ = match work {
                 Work::Write(request) => self.patiently(|| {
-                    let job = Job { request: Request::clone(&request), finished: Vec::new() };
+                    let job = Job { request: request.clone(), finished: Vec::new() };
                     self.0.write(job).map(|_: Done| ())
                 }),
                 Work::Stored => self.perform_due(),
@@ -112,12 +112,10 @@ impl Host {
             if leased.is_empty() {
                 return Ok(());
             }
-            for one in leased {
-                if !matches!(self.patiently(|| self.perform_one(&one)), Ok(true)) {
-                    // Where that fails too, it is due again when its lease is over.
-                    let _ = self.put_off(&one);
-                }
-            }
+            // What failed was put off, and reported where that is worth it.
+            let _ = self.perform_each(leased, |one| {
+                (!self.0.follow.is_closed()).then(|| self.patiently(|| self.perform_one(one)))
+            });
         }
     }
 
@@ -159,11 +157,18 @@ impl Follow {
 
     fn next(&self) -> Option<Work> {
         let mut state = lock(&self.state);
-        let next = state.queue.pop_front().filter(|_| !state.closed);
+        let next = match state.writes.pop_front() {
+            Some(request) => Some(Work::Write(request)),
+            None => std::mem::take(&mut state.stored).then_some(Work::Stored),
+        };
         if next.is_none() {
             self.ended(&mut state);
         }
         next
+    }
+
+    fn is_closed(&self) -> bool {
+        lock(&self.state).closed
     }
 
     fn ended(&self, state: &mut State) {
@@ -175,7 +180,8 @@ impl Follow {
     pub fn close(&self) {
         let mut state = lock(&self.state);
         state.closed = true;
-        state.queue.clear();
+        state.writes.clear();
+        state.stored = false;
         self.closing.notify_all();
     }
 

@@ -1,15 +1,15 @@
 //! The doctor's look at a database and what lies beside it.
 
 use super::findings::{Finding, bad, broken, fine, note};
-use crate::database;
-use crate::time;
+use crate::command::token;
+use crate::{core, database, time};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use threadmesh_runtime::store::{Query, Store};
 use threadmesh_server::{socket, tokens};
-use threadmesh_store_sqlite::{OpenError, Options, SqliteStore, probe};
+use threadmesh_store_sqlite::{OpenError, Options, PutOff, SqliteStore, probe};
 
 /// Looks at everything, in the order in which it matters.
 pub fn examine(db: &Path, tokens: Option<&Path>) -> Vec<Finding> {
@@ -55,7 +55,32 @@ fn content(db: &Path) -> Vec<Finding> {
         Ok(()) => fine("integrity", "every page and every key was read and is sound".to_owned()),
         Err(error) => broken("integrity", error.to_string(), "keep the file as it is, and restore a copy beside it"),
     };
-    vec![fine("database", format!("{} opens", store.path().display())), integrity, last_time(&store)]
+    let mut findings =
+        vec![fine("database", format!("{} opens", store.path().display())), integrity, last_time(&store)];
+    findings.extend(effects(&store));
+    findings
+}
+
+/// What commits left to do and nobody can: it was put off for longer than what only has to wait.
+fn effects(store: &SqliteStore) -> Vec<Finding> {
+    const SOON_MS: u64 = 60_000;
+    const SHOWN: u32 = 20;
+    let after = i64::try_from(time::now_ms() + SOON_MS).unwrap_or(i64::MAX);
+    let found = |one: PutOff| {
+        let due = time::format(u64::try_from(one.due).unwrap_or_default());
+        let detail =
+            format!("{} ({}) is not done after {} tries; the next is at {due}", one.name, one.about, one.tries);
+        bad(
+            "left to do",
+            detail,
+            "what the server or the last command wrote says why; use a newer threadmesh, or report it",
+        )
+    };
+    match store.put_off(after, SHOWN) {
+        Ok(none) if none.is_empty() => vec![fine("left to do", "nothing that cannot be done".to_owned())],
+        Ok(put_off) => put_off.into_iter().map(found).collect(),
+        Err(error) => vec![broken("left to do", error.to_string(), "keep the file as it is")],
+    }
 }
 
 fn advice(error: &OpenError) -> &'static str {
@@ -115,7 +140,15 @@ fn modes(db: &Path) -> Vec<Finding> {
 
 fn token_file(path: &Path) -> Vec<Finding> {
     match tokens::load(path) {
-        Ok(file) => vec![fine("tokens", format!("{} has {}", path.display(), file.entries.len()))],
+        Ok(file) => {
+            let mut findings = vec![fine("tokens", format!("{} has {}", path.display(), file.entries.len()))];
+            let in_vain = core::load().map(|core| token::in_vain(&core, &file)).unwrap_or_default();
+            findings.extend(in_vain.into_iter().map(|(name, reason)| {
+                let next = "make another token in its place, or mend the file";
+                bad("tokens", format!("nobody is let in by {name:?}: {reason}"), next)
+            }));
+            findings
+        }
         Err(tokens::TokenError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
             vec![note(
                 "tokens",

@@ -1,6 +1,6 @@
 //! What commits leave to do.
 
-use super::super::follow::{Work, left};
+use super::super::follow::left;
 use super::*;
 use crate::store::{Changes, ReadSet, StoreError};
 
@@ -77,19 +77,30 @@ fn what_is_refused_or_not_understood_keeps_nothing_else() {
     leave(&store, crate::store::Effect { body: "{}".into(), ..left(&request("pages"), "1".into()) });
     leave(&store, left(&request("trap"), "1".into()));
     leave(&store, left(&request("pages"), "0".into()));
-    assert!(matches!(host.perform_stored(), Err(HostError::Core(_))), "the first failure is told");
+    leave(&store, crate::store::Effect { name: "of.later".into(), ..left(&request("newer"), "0".into()) });
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let theirs = Arc::clone(&told);
+    host.set_stuck_sink(Arc::new(move |effect, error| {
+        theirs.lock().unwrap().push((effect.key.clone(), crate::codes::name(error.code())));
+    }));
+    assert!(matches!(host.perform_stored(), Err(HostError::Effect { .. })), "the first failure is told");
     assert_eq!(body(&host, "get", "a"), "1", "what comes after it is done");
-    let later = host.now_ms().unwrap() + 60_000;
-    let kept: Vec<_> = store.lease_effects(later, 1, 9).unwrap().into_iter().map(|one| one.effect.key).collect();
-    assert_eq!(kept, ["pages", "trap"], "a refusal is an answer; the others are tried again");
+    let damaged = |key: &str| (key.to_owned(), "record-damaged");
+    assert_eq!(*told.lock().unwrap(), [damaged("pages"), ("trap".into(), "core-trap"), damaged("newer")]);
+    let kept = |after: i64| -> Vec<String> {
+        let due = store.lease_effects(host.now_ms().unwrap() + after, 1, 9).unwrap();
+        due.into_iter().map(|one| one.effect.key).collect()
+    };
+    assert_eq!(kept(60_000), [""; 0], "nobody tries in vain again and again");
+    assert_eq!(kept(3_600_000), ["pages", "trap", "newer"], "a refusal is an answer; the others are kept");
 }
 
 #[test]
 fn after_a_panic_there_is_another_thread() {
     let host = memory();
-    host.0.follow_up([Work::Write(request("panic").into())]);
+    host.0.write_soon(vec![request("panic")]);
     assert!(host.settle(Duration::from_secs(10)));
-    host.0.follow_up([Work::Write(request("add").into())]);
+    host.0.write_soon(vec![request("add")]);
     assert!(host.settle(Duration::from_secs(10)));
     assert_eq!(body(&host, "get", "a"), "1");
 }

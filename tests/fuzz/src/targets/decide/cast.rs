@@ -20,7 +20,7 @@ fn principal(all: &Value, name: &str) -> Option<Principal> {
     let known = all.get(name)?;
     let mut principal = principal_from(known)?;
     if known.get("authentication").is_none() {
-        principal.authentication = format!("authn_{name}");
+        principal.authentication = format!("authn_{name}-session");
     }
     Some(principal)
 }

@@ -69,7 +69,7 @@ impl<const N: usize> Concat for [Vec<Vector>; N] {
 pub(super) fn args(caller: &str, operation: &str, params: &Value, answers: Vec<Value>) -> Value {
     let mut principal = principals()[caller].clone();
     principal["tenant"] = "default".into();
-    principal["authentication"] = format!("authn_{caller}").into();
+    principal["authentication"] = format!("authn_{caller}-session").into();
     json!({
         "request": {"operation": operation, "principal": principal, "params": params.to_string(), "instance": "host-1"},
         "answers": answers, "now": START, "entropy": format!("{:064}", 1),

@@ -25,7 +25,7 @@ const OFFICE: &str = "default/operator";
 
 /// The event that the operator is the author of, as it is stored.
 fn event(kind: &str, detail: &Value) -> Value {
-    let actor = json!({"authentication": "authn_ops", "id": "ops", "kind": "operator"});
+    let actor = json!({"authentication": "authn_ops-session", "id": "ops", "kind": "operator"});
     let body = json!({
         "actor": actor, "detail": detail, "eventId": event_id(&[(OFFICE, 4)]), "eventType": kind, "occurredAt": START,
         "revision": 2, "streams": [{"name": OFFICE, "previous": format!("sha256:{:064}", 9), "sequence": 4}],

@@ -342,7 +342,7 @@ fn grants() -> Story {
         "grantId": "grant_work-1", "createdAt": time(MINUTE), "expiresAt": time(90 * DAY), "revokedAt": absent(),
         "grantedBy": {"actorType": "policy", "actorId": "guard"},
         "authorization": {
-            "authority": "policy", "authenticationId": "authn_guard", "decisionId": "decision_work-1",
+            "authority": "policy", "authenticationId": "authn_guard-session", "decisionId": "decision_work-1",
             "decidedAt": time(MINUTE), "principal": {"actorType": "policy", "actorId": "guard"},
             "integrity": {"algorithm": "sha-256", "digest": not(json!(""))}, "proposalId": absent(),
         },
