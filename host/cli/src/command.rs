@@ -52,8 +52,6 @@ pub enum Command {
     Token(token::Arguments),
     Clock(clock::Arguments),
     Completions(completions::Arguments),
-    #[command(hide = true)]
-    DemoTarget(demo::target::Arguments),
 }
 
 impl Command {
@@ -82,7 +80,6 @@ impl Command {
             Command::Clock(arguments) => clock::run(arguments, printer),
             Command::Token(arguments) => token::run(arguments, printer),
             Command::Completions(arguments) => completions::run(arguments),
-            Command::DemoTarget(arguments) => demo::target::run(arguments),
         }
     }
 }

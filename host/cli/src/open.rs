@@ -15,6 +15,7 @@ use threadmesh_runtime::store::Store;
 use threadmesh_runtime::wit::{Effect, Status};
 use threadmesh_runtime::{Core, WasmCore};
 use threadmesh_server::hosted::{self, Hosted, Perform};
+use threadmesh_server::http::Taken;
 use threadmesh_store_sqlite::{OpenError, Options, SqliteStore};
 
 /// How a database is opened.
@@ -90,6 +91,13 @@ impl Opened {
     /// The host.
     pub fn host(&self) -> &Host {
         &self.host
+    }
+
+    /// Whether the core takes the caller of an entry.
+    pub fn taken(&self) -> Taken {
+        let core = Arc::clone(&self.core);
+        // A core that gives no answer takes nobody.
+        Box::new(move |entry| matches!(hosted::untaken(core.as_ref(), entry), Ok(None)))
     }
 
     /// The service for transports.

@@ -17,7 +17,7 @@ use crate::{
     CoreError, Outcome, Session, codes,
     scenario::{self, Local},
     store::MemoryStore,
-    wit::{Decision, Error, Request, Verdict},
+    wit::{Decision, Error, Principal, Request, Verdict},
 };
 use records::Fault;
 use serde_json::{Map, Value, json};
@@ -35,10 +35,19 @@ pub fn answer(session: &mut dyn Session, function: &str, args: &Value) -> Value 
 
 /// A request from JSON; the error says what is wrong with it.
 pub(crate) fn request_from(value: &Value) -> Result<Request, String> {
-    records::request(value).map_err(|fault| match fault {
+    records::request(value).map_err(said)
+}
+
+/// A principal from JSON; the error says what is wrong with it.
+pub fn principal_from(value: &Value) -> Result<Principal, String> {
+    records::principal(value).map_err(said)
+}
+
+fn said(fault: Fault) -> String {
+    match fault {
         Fault::Args(what) => what,
         Fault::Core(error) => error.to_string(),
-    })
+    }
 }
 
 /// A request as JSON, as [`request_from`] takes it.

@@ -16,7 +16,7 @@ impl Outside {
         let world = World::new();
         let ledger = world.rig.path("ledger.jsonl");
         let text = format!(
-            "[profile.ledger]\nkind = \"command\"\nprogram = {:?}\nargs = [\"demo-target\", {:?}]\ncan_query = true\n",
+            "[profile.ledger]\nkind = \"command\"\nprogram = {:?}\nargs = [\"demo\", \"--target\", {:?}]\ncan_query = true\n",
             env!("CARGO_BIN_EXE_threadmesh"),
             ledger.display().to_string()
         );

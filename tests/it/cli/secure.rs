@@ -165,7 +165,16 @@ fn access_tokens_of_the_issuer_are_let_in() {
     assert_eq!(get(&builder).json()["result"]["value"]["taskId"], "build-1");
     let other = issuer.token(&claims(json!({"task": "build-1", "inc": "inc_build_0002"})));
     assert_eq!(get(&other).code(), "not-visible", "an incarnation that is none");
-    for bad in [json!({"exp": now - 60}), json!({"aud": "other"}), json!({"iss": "x"}), json!({"exp": now + 90_000})] {
+    for bad in [
+        json!({"exp": now - 60}),
+        json!({"aud": "other"}),
+        json!({"iss": "x"}),
+        json!({"exp": now + 90_000}),
+        json!({"sub": ""}),
+        json!({"sub": "al\nice"}),
+        json!({"sub": "x".repeat(201)}),
+        json!({"task": "build-1", "inc": "build_0001"}),
+    ] {
         assert_eq!(get(&issuer.token(&claims(bad.clone()))).status, 401, "{bad}");
     }
     let forged = Issuer(KeyPair::generate().expect("a key")).token(&claims(json!({})));

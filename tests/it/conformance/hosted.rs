@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use threadmesh_runtime::Core;
 use threadmesh_runtime::host::{Clock, Entropy, Host, HostError};
 use threadmesh_runtime::scenario::{Call, Reply, Target};
 use threadmesh_runtime::store::Store;
-use threadmesh_runtime::wit::{Effect, EffectKind, Principal, PrincipalKind, Status};
+use threadmesh_runtime::wit::{Effect, EffectKind, Status};
+use threadmesh_runtime::{Core, driver};
 
 /// What stands still until a step moves it.
 #[derive(Clone, Default)]
@@ -67,7 +67,7 @@ impl Target for Hosts {
     fn call(&mut self, call: &Call<'_>) -> Result<Option<Reply>, String> {
         self.given.now.store(call.now, SeqCst);
         *self.given.entropy.lock().expect("nobody panicked") = call.entropy.clone();
-        let principal = call.principal.as_ref().map(principal);
+        let principal = call.principal.as_ref().map(driver::principal_from).transpose()?;
         let host = self.host(call.instance).clone();
         let reply = host.call(principal.as_ref(), call.method, &call.params).map_err(|error| error.to_string())?;
         if !host.settle(Duration::from_secs(30)) {
@@ -83,24 +83,4 @@ fn shown(effect: &Effect) -> Value {
     assert_eq!(effect.kind, EffectKind::Call, "only calls come back with an answer");
     let body: Value = serde_json::from_str(&effect.body).expect("arguments are JSON");
     json!({"kind": "call", "name": effect.name, "key": effect.key, "body": body})
-}
-
-fn principal(value: &Value) -> Principal {
-    let text = |name: &str| value[name].as_str().map(str::to_owned);
-    let kind = match value["kind"].as_str().expect("a kind") {
-        "user" => PrincipalKind::User,
-        "policy" => PrincipalKind::Policy,
-        "task" => PrincipalKind::Task,
-        "operator" => PrincipalKind::Operator,
-        _ => PrincipalKind::Host,
-    };
-    Principal {
-        tenant: text("tenant").expect("a tenant"),
-        kind,
-        id: text("id").expect("an id"),
-        incarnation: text("incarnation"),
-        owner: text("owner"),
-        worker: text("worker"),
-        authentication: text("authentication").expect("a credential"),
-    }
 }

@@ -214,6 +214,11 @@ impl World {
         slot.node.clone()
     }
 
+    /// The node of a process, as long as its slot has it: it may have ended, where its operation is not over yet.
+    fn running(&self, process: u64) -> Option<Arc<Node>> {
+        lock(&self.slots).iter().filter_map(|slot| slot.node.clone()).find(|node| node.process == process)
+    }
+
     /// The slots whose process runs and is not in the middle of an operation.
     pub fn idle(&self) -> Vec<usize> {
         let busy: BTreeSet<u64> = lock(&self.contexts).iter().map(|context| context.process).collect();
@@ -252,12 +257,10 @@ impl World {
         let text = |name: &str| attempt[name].as_str().unwrap_or_default();
         let truth = self.outside(|outside| outside.truth(text("key")));
         let waits = attempt["hosted"] == true
-            && self.oracle(|oracle| oracle.waits_in(text("id"))).is_some_and(|process| {
-                let alive = |slot: &Slot| {
-                    slot.node.as_ref().is_some_and(|node| node.process == process && node.alive.load(Relaxed))
-                };
-                lock(&self.slots).iter().any(alive)
-            });
+            && self
+                .oracle(|oracle| oracle.waits_in(text("id")))
+                .and_then(|process| self.running(process))
+                .is_some_and(|node| node.alive.load(Relaxed));
         if truth == Truth::Never && waits { Truth::Open } else { truth }
     }
 
@@ -271,8 +274,7 @@ impl World {
 
     /// Ends a process, wherever it is.
     pub fn kill(&self, process: u64) {
-        let node = lock(&self.slots).iter().filter_map(|slot| slot.node.clone()).find(|node| node.process == process);
-        if let Some(node) = node
+        if let Some(node) = self.running(process)
             && node.alive.swap(false, Relaxed)
         {
             self.stats(|stats| stats.crashes += 1);
@@ -512,8 +514,7 @@ impl World {
     /// What `process` is asked for now and at what time, unless its clock is behind.
     fn asked_for(&self, process: u64) -> Option<(Request, i64)> {
         let context = lock(&self.contexts).last().cloned()?;
-        let node =
-            lock(&self.slots).iter().filter_map(|slot| slot.node.clone()).find(|node| node.process == process)?;
+        let node = self.running(process)?;
         let now = self.time.now() + node.skew.load(Relaxed);
         let request = Request {
             operation: context.operation.clone(),
@@ -532,9 +533,7 @@ impl World {
     }
 
     fn skew_of(&self, process: u64) -> i64 {
-        let slots = lock(&self.slots);
-        let node = slots.iter().filter_map(|slot| slot.node.as_ref()).find(|node| node.process == process);
-        node.map_or(0, |node| node.skew.load(Relaxed))
+        self.running(process).map_or(0, |node| node.skew.load(Relaxed))
     }
 
     /// A process asks its own host for something: if that is to record that a call never comes, it must know.
@@ -602,8 +601,7 @@ impl World {
 
     /// The process sees to what is unresolved, also while one of its own calls hangs.
     fn look_after(&self, process: u64) {
-        let node = lock(&self.slots).iter().filter_map(|slot| slot.node.clone()).find(|node| node.process == process);
-        let Some(node) = node.filter(|node| node.alive.load(Relaxed)) else { return };
+        let Some(node) = self.running(process).filter(|node| node.alive.load(Relaxed)) else { return };
         if let Some(dispatcher) = node.dispatcher.get() {
             dispatcher.sweep();
             while dispatcher.ask_one() {}

@@ -2,7 +2,7 @@
 
 mod stage;
 mod story;
-pub mod target;
+mod target;
 
 use crate::failure::{Exit, Outcome};
 use crate::terminal::Printer;
@@ -25,10 +25,16 @@ pub struct Arguments {
     /// The folder
     #[arg(long, value_name = "DIR", default_value = "threadmesh-demo")]
     dir: PathBuf,
+    /// Be the program that the demo's adapter runs, with this ledger
+    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "dir")]
+    target: Option<PathBuf>,
 }
 
 /// Runs it.
 pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
+    if let Some(ledger) = &arguments.target {
+        return target::run(ledger);
+    }
     let began = Instant::now();
     let mut stage = Stage::set(&arguments.dir)?;
     let told = story::tell(&mut stage, printer);

@@ -95,7 +95,7 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     }
     // The places are taken before anything is done for the database: a second server is refused first.
     let place = if arguments.stdio { None } else { Some(place(arguments)?) };
-    let listening = arguments.http.listen(&book)?;
+    let listening = arguments.http.listen(&book, opened.taken())?;
     let mut service = opened.service();
     match arguments.test_scenario {
         true => service = service.settling(PATIENCE),

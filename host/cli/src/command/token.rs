@@ -8,7 +8,6 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use threadmesh_runtime::Core;
-use threadmesh_runtime::wit::{ErrorCode, Request};
 use threadmesh_server::hosted;
 use threadmesh_server::tokens::{self, Entry, Kind, Principal, TokenError, TokenFile};
 
@@ -140,7 +139,7 @@ fn create(arguments: &Create, printer: Printer) -> Outcome {
         principal: principal.clone(),
         authentication_id: "authn_of-no-token".to_owned(),
     };
-    unusable(&core, &candidate)?.map_or(Ok(()), |reason| Err(slip(reason)))?;
+    hosted::untaken(&core, &candidate)?.map_or(Ok(()), |reason| Err(slip(reason)))?;
     // The token is in its own file before the entry counts: an entry whose token nobody has would only be in the way.
     let (entry, token) = tokens::update(&path, |file| {
         let token = file.create(&path, &arguments.name, principal)?;
@@ -166,25 +165,9 @@ fn create(arguments: &Create, printer: Printer) -> Outcome {
     Ok(Exit::Accepted)
 }
 
-/// Why the core takes nobody by `entry`, where that is so: a token with such ids could never be used. It is asked for an
-/// operation that is in no table, to which it comes only when it has taken the caller.
-fn unusable(core: &dyn Core, entry: &Entry) -> Result<Option<String>, Failure> {
-    let request = Request {
-        operation: String::new(),
-        principal: Some(hosted::principal(entry)),
-        params: "{}".to_owned(),
-        instance: "none".to_owned(),
-        cursor: None,
-    };
-    let mut session = core.session()?;
-    let step = core::flat(session.decide(&request, &[], 0.0, &"0".repeat(64)))?;
-    let problem = step.decision.and_then(|decision| decision.problem);
-    Ok(problem.filter(|problem| problem.code == ErrorCode::AuthenticationRequired).map(|problem| problem.detail))
-}
-
 /// The entries that the core takes nobody by, each with the reason.
 pub fn in_vain(core: &dyn Core, file: &TokenFile) -> Vec<(String, String)> {
-    let fault = |entry: &Entry| Some((entry.name.clone(), unusable(core, entry).ok().flatten()?));
+    let fault = |entry: &Entry| Some((entry.name.clone(), hosted::untaken(core, entry).ok().flatten()?));
     file.entries.iter().filter_map(fault).collect()
 }
 

@@ -51,7 +51,8 @@ pub(super) fn request(value: &Value) -> Result<Request, Fault> {
     })
 }
 
-fn principal(value: &Value) -> Result<Principal, Fault> {
+/// A principal from JSON.
+pub(super) fn principal(value: &Value) -> Result<Principal, Fault> {
     let kind = match text(value, "kind")?.as_str() {
         "user" => PrincipalKind::User,
         "policy" => PrincipalKind::Policy,

@@ -20,10 +20,14 @@ use serde_json::{Map, Value};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// Whether the rules take a caller, for its ids: see [`crate::hosted::untaken`].
+pub type Taken = Box<dyn Fn(&Entry) -> bool + Send + Sync>;
+
 /// Who may sign, for whom, and what the claims mean.
 pub struct Jwt {
     config: Config,
     keys: KeyFile,
+    taken: Taken,
 }
 
 /// What a token proved, and how long it counts.
@@ -36,11 +40,11 @@ pub(super) struct Proof {
 }
 
 impl Jwt {
-    /// Reads a configuration file and the key file that it names.
-    pub fn load(path: &Path) -> Result<Self, JwtError> {
+    /// Reads a configuration file and the key file that it names. Nobody is let in who is not `taken`.
+    pub fn load(path: &Path, taken: Taken) -> Result<Self, JwtError> {
         let config = Config::load(path)?;
         let keys = KeyFile::open(config.key_file(path))?;
-        Ok(Jwt { config, keys })
+        Ok(Jwt { config, keys, taken })
     }
 
     /// Who proves itself with `token`.
@@ -60,8 +64,11 @@ impl Jwt {
         }
         let until = self.lifetime(&claims, now()).ok_or(Denied::Invalid)?;
         let principal = self.config.principal(&claims).ok_or(Denied::Invalid)?;
-        tokens::check_principal(&principal).map_err(|_| Denied::Invalid)?;
-        Ok((entry(token, principal), Proof { until, kid: kid.to_owned(), key: jwk }))
+        let entry = entry(token, principal);
+        if !(self.taken)(&entry) {
+            return Err(Denied::Invalid);
+        }
+        Ok((entry, Proof { until, kid: kid.to_owned(), key: jwk }))
     }
 
     /// Whether a token that was let in would be let in now.

@@ -25,8 +25,9 @@ impl World {
     /// The host `process`, one of whose calls waits, goes to sleep for at most `limit`.
     pub fn sleeps(&self, process: u64, limit: Duration) {
         let place = lock(&self.contexts).len();
-        let node = lock(&self.slots).iter().filter_map(|slot| slot.node.clone()).find(|node| node.process == process);
-        let (Some(node), true) = (node, self.runs(process)) else { return self.time.pass(limit.as_millis() as i64) };
+        let (Some(node), true) = (self.running(process), self.runs(process)) else {
+            return self.time.pass(limit.as_millis() as i64);
+        };
         let mut wait = lock(&self.waits).get(&place).copied().unwrap_or_default();
         if wait.due == Some(node.store.looks()) {
             let asked = lock(&self.contexts).last().map(|context| (context.operation.clone(), context.params.clone()));

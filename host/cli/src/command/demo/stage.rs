@@ -97,7 +97,7 @@ impl Stage {
         let (program, ledger) = (program.display().to_string(), self.ledger().display().to_string());
         let text = format!(
             "# The outside world of the demo: every call is a line in a ledger.\n\
-             [profile.ledger]\nkind = \"command\"\nprogram = {program:?}\nargs = [\"demo-target\", {ledger:?}]\n\
+             [profile.ledger]\nkind = \"command\"\nprogram = {program:?}\nargs = [\"demo\", \"--target\", {ledger:?}]\n\
              can_query = true\ndeadline_ms = 1500\ngrace_ms = 200\nsettle_ms = 3200\n"
         );
         let mut options = File::options();

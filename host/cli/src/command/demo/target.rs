@@ -5,29 +5,21 @@
 
 use crate::failure::{Exit, Failure, Outcome};
 use crate::time;
-use clap::Args;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The program that the demo's adapter runs.
-#[derive(Debug, Args)]
-pub struct Arguments {
-    /// The ledger
-    ledger: PathBuf,
-}
-
-/// Runs it: one JSON object in, one out.
-pub fn run(arguments: &Arguments) -> Outcome {
+/// Runs it with this ledger: one JSON object in, one out.
+pub fn run(ledger: &Path) -> Outcome {
     let failed = |error: io::Error| Failure::unusable("output-failed", error, "");
     let mut text = String::new();
     io::stdin().lock().read_to_string(&mut text).map_err(failed)?;
     let order: Value = serde_json::from_str(&text).unwrap_or_default();
     let answer = match order["operation"].as_str() {
-        Some("submit") => submit(&arguments.ledger, &order),
-        _ => Ok(query(&arguments.ledger, &order)),
+        Some("submit") => submit(ledger, &order),
+        _ => Ok(query(ledger, &order)),
     };
     let answer = answer.map_err(failed)?;
     io::stdout().lock().write_all(answer.to_string().as_bytes()).map_err(failed)?;

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use threadmesh_server::http::{Gate, HttpLimits, HttpServer, Jwt, Names, Tls};
+use threadmesh_server::http::{Gate, HttpLimits, HttpServer, Jwt, Names, Taken, Tls};
 use threadmesh_server::mcp;
 use threadmesh_server::service::Service;
 use threadmesh_server::stop::Stop;
@@ -54,9 +54,9 @@ pub struct Listening {
 pub struct Running(JoinHandle<std::io::Result<()>>);
 
 impl HttpArguments {
-    /// Binds the port, if one was asked for. Unusable where that would send tokens over a network in the clear, where a
+    /// Binds the port, if one was asked for. Access tokens let nobody in who is not `taken`. Unusable where that would send tokens over a network in the clear, where a
     /// file cannot be used, or where the port is taken.
-    pub fn listen(&self, book: &Arc<TokenBook>) -> Result<Option<Listening>, Failure> {
+    pub fn listen(&self, book: &Arc<TokenBook>, taken: Taken) -> Result<Option<Listening>, Failure> {
         let Some(address) = self.listen else { return Ok(None) };
         let tls = match (&self.tls_cert, &self.tls_key) {
             (Some(certificate), Some(key)) => Some(Tls::load(certificate, key).map_err(|error| {
@@ -69,7 +69,7 @@ impl HttpArguments {
             let next = "use --tls-cert and --tls-key, listen at 127.0.0.1, or say --allow-plain-http";
             return Err(Failure::unusable("listen-refused", detail, next));
         }
-        let jwt = self.jwt_config.as_deref().map(Jwt::load).transpose().map_err(|error| {
+        let jwt = self.jwt_config.as_deref().map(|path| Jwt::load(path, taken)).transpose().map_err(|error| {
             Failure::unusable("jwt-config-unusable", error, "mend the file; spec/http.md describes it")
         })?;
         let gate = Gate::new(Arc::clone(book), jwt);

@@ -49,6 +49,13 @@ fn public(key: &EncodingKey, algorithm: Algorithm, kid: &str) -> Value {
     jwk
 }
 
+/// An id that the rules take nobody by.
+const UNTAKEN: &str = "untaken";
+
+fn taken() -> Taken {
+    Box::new(|entry| entry.principal.id != UNTAKEN)
+}
+
 impl Rig {
     fn new() -> Self {
         let rig = Rig { folder: tempfile::tempdir().unwrap(), curve: curve(), edwards: edwards(), stranger: curve() };
@@ -72,12 +79,12 @@ impl Rig {
     }
 
     fn jwt(&self) -> Jwt {
-        Jwt::load(&self.folder.path().join("jwt.toml")).unwrap()
+        Jwt::load(&self.folder.path().join("jwt.toml"), taken()).unwrap()
     }
 
     /// What a configuration comes to: why it is refused.
     fn refused(&self, config: &str) -> String {
-        Jwt::load(&self.write("other.toml", config)).err().expect(config).to_string()
+        Jwt::load(&self.write("other.toml", config), taken()).err().expect(config).to_string()
     }
 
     fn token(&self, claims: &Value) -> String {
@@ -165,9 +172,7 @@ fn claims_that_do_not_hold_let_nobody_in() {
         json!({"aud": null}),
         json!({"sub": null}),
         json!({"sub": 7}),
-        json!({"sub": ""}),
-        json!({"sub": "a\nb"}),
-        json!({"sub": "x".repeat(201)}),
+        json!({"sub": UNTAKEN}),
         json!({"task": "build-1"}),
         json!({"incarnation": "inc_build_0001"}),
         json!({"worker": "w1"}),

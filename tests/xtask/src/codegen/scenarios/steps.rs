@@ -457,13 +457,13 @@ fn continued_end() -> Vec<Vector> {
     });
     let revocation =
         json!({"grantId": "grant_nothing-here", "expectedGrantVersion": 7, "idempotencyKey": "idem_step-0001"});
-    let rotate = |row_: Value| {
+    let rotate = |kept: Value| {
         let inbox = json!({
             "collection": "life", "index": "inbox", "start": format!("{BUILDER_ROW}/{:016}", 0),
             "end": format!("{BUILDER_ROW}0"), "reverse": false, "limit": 50,
         });
         let facts = vec![
-            answer(row("task", BUILDER_ROW), vec![stored(BUILDER_ROW, &row_)]),
+            answer(row("task", BUILDER_ROW), vec![stored(BUILDER_ROW, &kept)]),
             answer(row("box", BUILDER_ROW), vec![stored(BUILDER_ROW, &counters(0, 0))]),
             answer(inbox, vec![]),
         ];
