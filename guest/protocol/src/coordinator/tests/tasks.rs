@@ -2,7 +2,8 @@
 
 use super::world::*;
 use crate::Code;
-use crate::coordinator::Status;
+use crate::coordinator::{Principal, Status};
+use alloc::format;
 use serde_json::json;
 
 #[test]
@@ -94,5 +95,27 @@ fn missing_and_foreign_tasks_look_the_same() {
     }
     for reader in [policy("board"), operator(), host()] {
         world.call(&reader, "tasks.get", json!({"task": reference(&survey)})).ok();
+    }
+}
+
+/// Which member of a caller is wrong is said: it comes from a token or a host, and somebody has to mend it.
+#[test]
+fn a_caller_that_no_document_could_name_learns_which_member_it_is() {
+    let mut world = World::new();
+    let writer = task("alice", "writer");
+    let faulty: [(&str, fn(&mut Principal)); 6] = [
+        ("tenant", |caller| caller.tenant.clear()),
+        ("id", |caller| caller.id.push('\n')),
+        ("incarnation", |caller| caller.incarnation = None),
+        ("owner", |caller| caller.owner = Some("operator:alice".into())),
+        ("worker", |caller| caller.worker = Some(" ".into())),
+        ("authentication", |caller| caller.authentication = "writer".into()),
+    ];
+    for (member, spoil) in faulty {
+        let mut caller = writer.clone();
+        spoil(&mut caller);
+        let refused = world.call(&caller, "tasks.get", json!({"task": reference(&writer)}));
+        let detail = refused.problem.expect("a refusal").detail;
+        assert!(detail.starts_with("OP-1: ") && detail.ends_with(&format!("not so: {member}.")), "{detail}");
     }
 }
