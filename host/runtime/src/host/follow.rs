@@ -47,7 +47,7 @@ struct State {
 
 /// One thing to do.
 enum Work {
-    Write(Request),
+    Write(Box<Request>),
     Stored,
 }
 
@@ -97,7 +97,7 @@ impl Host {
             // There is nobody to tell. What is stored falls due again; of refusals only the counts are lost.
             let _ = match work {
                 Work::Write(request) => self.patiently(|| {
-                    let job = Job { request: request.clone(), finished: Vec::new() };
+                    let job = Job { request: Request::clone(&request), finished: Vec::new() };
                     self.0.write(job).map(|_: Done| ())
                 }),
                 Work::Stored => self.perform_due(),
@@ -158,7 +158,7 @@ impl Follow {
     fn next(&self) -> Option<Work> {
         let mut state = lock(&self.state);
         let next = match state.writes.pop_front() {
-            Some(request) => Some(Work::Write(request)),
+            Some(request) => Some(Work::Write(request.into())),
             None => std::mem::take(&mut state.stored).then_some(Work::Stored),
         };
         if next.is_none() {

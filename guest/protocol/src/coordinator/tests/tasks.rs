@@ -98,12 +98,15 @@ fn missing_and_foreign_tasks_look_the_same() {
     }
 }
 
+/// Makes a caller one that no document could name.
+type Spoil = fn(&mut Principal);
+
 /// Which member of a caller is wrong is said: it comes from a token or a host, and somebody has to mend it.
 #[test]
 fn a_caller_that_no_document_could_name_learns_which_member_it_is() {
     let mut world = World::new();
     let writer = task("alice", "writer");
-    let faulty: [(&str, fn(&mut Principal)); 6] = [
+    let faulty: [(&str, Spoil); 6] = [
         ("tenant", |caller| caller.tenant.clear()),
         ("id", |caller| caller.id.push('\n')),
         ("incarnation", |caller| caller.incarnation = None),
