@@ -51,7 +51,7 @@ fn the_next_process_goes_on_with_what_a_killed_one_left() {
 
 /// Stores an effect that no version knows, as a commit of a later one may have.
 fn leave_what_nobody_knows(world: &World) {
-    let store = SqliteStore::open(&world.rig.path("mesh.db"), Options::default()).expect("the store");
+    let store = SqliteStore::open(world.rig.path("mesh.db"), Options::default()).expect("the store");
     let effect = Effect { kind: EffectKind::Repeatable, name: "of.later".into(), key: "one".into(), body: "{}".into() };
     let mut batch = store.begin().expect("a turn");
     batch.apply(&ReadSet::default(), &Changes { effects: vec![effect], ..Changes::default() }).expect("it is taken");
