@@ -57,8 +57,8 @@ impl Store for Counting {
         self.inner.complete_effect(lease)
     }
 
-    fn release_effect(&self, lease: EffectLease, retry_at: i64) -> Result<bool, StoreError> {
-        self.inner.release_effect(lease, retry_at)
+    fn release_effect(&self, lease: EffectLease, retry_at: i64, failed: Option<&str>) -> Result<bool, StoreError> {
+        self.inner.release_effect(lease, retry_at, failed)
     }
 
     fn advance_effects(&self, now: i64) -> Result<(), StoreError> {

@@ -8,6 +8,7 @@ mod database;
 mod failure;
 mod input;
 mod local;
+mod log;
 mod memory;
 mod mesh;
 mod open;

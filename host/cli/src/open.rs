@@ -1,8 +1,10 @@
 //! A database, opened: the store, the host loop on it, and the dispatcher for what its commits return.
 
 use crate::failure::Failure;
+use crate::log::Log;
 use crate::terminal::Printer;
 use crate::{core, database, time};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -11,11 +13,11 @@ use threadmesh_adapters::profiles::{self, Surroundings};
 use threadmesh_runtime::adapter::Profile;
 use threadmesh_runtime::dispatcher::{CallEffect, Caller, Config, Dispatcher, Note, Refusal};
 use threadmesh_runtime::host::{Clock, Host, Performer, ReplayFiles, itself};
-use threadmesh_runtime::store::Store;
+use threadmesh_runtime::store::{Effect as StoredEffect, Store};
 use threadmesh_runtime::wit::{Effect, Status};
-use threadmesh_runtime::{Core, WasmCore};
+use threadmesh_runtime::{Core, WasmCore, codes};
 use threadmesh_server::hosted::{self, Hosted, Perform};
-use threadmesh_server::http::Taken;
+use threadmesh_server::tokens::Taken;
 use threadmesh_store_sqlite::{OpenError, Options, SqliteStore};
 
 /// How a database is opened.
@@ -79,11 +81,8 @@ impl Opened {
         let late = Arc::clone(&dispatcher);
         host.set_call_sink(Arc::new(move |effect| perform(&late, effect)));
         host.set_stuck_sink(Arc::new(|effect, error| {
-            let (name, key) = (&effect.name, &effect.key);
-            Printer::new(false).warn(&format!(
-                "threadmesh: what an earlier commit left to do cannot be done, and is tried again in an hour: {name} \
-                 ({key}): {error}; `threadmesh doctor --db FILE` lists it"
-            ));
+            let next = "it is tried again in an hour; `threadmesh doctor --db FILE` says more";
+            Printer::new(false).warn(&format!("threadmesh: {}: {error}; {next}", left_to_do(effect)));
         }));
         Ok(Opened { core, store, host, profiles, dispatcher, performer: Mutex::default() })
     }
@@ -96,8 +95,20 @@ impl Opened {
     /// Whether the core takes the caller of an entry.
     pub fn taken(&self) -> Taken {
         let core = Arc::clone(&self.core);
-        // A core that gives no answer takes nobody.
-        Box::new(move |entry| matches!(hosted::untaken(core.as_ref(), entry), Ok(None)))
+        Arc::new(move |entry| {
+            let untaken = hosted::untaken(core.as_ref(), entry);
+            Ok(untaken.map_err(|error| error.to_string())?.is_none())
+        })
+    }
+
+    /// Has a log told of stored effects that cannot be performed, instead of standard error.
+    pub fn tell_stuck(&self, log: &Log) {
+        let log = log.clone();
+        self.host.set_stuck_sink(Arc::new(move |effect, error| {
+            let (name, about) = effect.map_or(("", ""), |effect| (&effect.name, &effect.key));
+            let (code, detail) = (codes::name(error.code()), error.to_string());
+            log.line(&json!({"event": "effect-stuck", "name": name, "about": about, "code": code, "detail": detail}));
+        }));
     }
 
     /// The service for transports.
@@ -161,6 +172,14 @@ impl Opened {
     fn perform(&self) -> Perform {
         let dispatcher = Arc::clone(&self.dispatcher);
         Arc::new(move |effect| perform(&dispatcher, effect))
+    }
+}
+
+/// What cannot be done, for people.
+fn left_to_do(effect: Option<&StoredEffect>) -> String {
+    match effect {
+        Some(effect) => format!("what an earlier commit left to do cannot be done: {} ({})", effect.name, effect.key),
+        None => "what earlier commits left to do cannot be read".to_owned(),
     }
 }
 

@@ -43,6 +43,11 @@ impl Printer {
         }
     }
 
+    /// Whether there are remarks for people.
+    pub fn remarks(self) -> bool {
+        !self.json
+    }
+
     /// A line on standard error, also where answers are JSON.
     pub fn warn(self, text: &str) {
         line(&mut io::stderr().lock(), text);

@@ -19,6 +19,7 @@ mod group;
 mod probe;
 mod read;
 mod replay;
+mod taken;
 #[cfg(test)]
 mod tests;
 mod wait;
@@ -29,12 +30,13 @@ pub use effects::{Performer, StuckSink, itself};
 pub use error::HostError;
 pub use frames::error_response;
 pub use replay::ReplayFiles;
+pub use taken::untaken;
 pub use wait::Cancel;
 
 use crate::{
     Core, pause,
     store::{EffectLease, Store},
-    wit::{Effect, Error, Frame, Operation, Principal, Request, Status, Waiting},
+    wit::{Effect, Error, ErrorCode, Frame, Operation, Principal, Request, Status, Waiting},
 };
 use clock::Watch;
 use decider::{Decider, misuse};
@@ -216,7 +218,10 @@ impl Host {
         if !reply.calls.is_empty() {
             pause::point("after-commit-before-call");
         }
-        if let (Some(principal), Some(problem)) = (principal, &reply.problem) {
+        // Of whom the core does not take as a caller there is no account either.
+        if let (Some(principal), Some(problem)) = (principal, &reply.problem)
+            && problem.code != ErrorCode::AuthenticationRequired
+        {
             self.0.denials.count(principal, problem.code, self.0.watch.wall_ms());
         }
         Ok(reply)
@@ -266,7 +271,8 @@ impl Host {
 
     /// Takes the clock as right although a later time was committed, and records who said so.
     ///
-    /// False where the clock is not behind. [`HostError::Misuse`] where `principal` is not an operator.
+    /// False where the clock is not behind. [`HostError::Misuse`] where `principal` is not an operator, or is taken by no
+    /// rule as a caller.
     pub fn accept_clock(&self, principal: &Principal) -> Result<bool, HostError> {
         self.0.accept_clock(principal)
     }

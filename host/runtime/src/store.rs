@@ -72,9 +72,10 @@ pub trait Store: Send + Sync {
     /// or it is gone. To record its result in the same transaction, use [`Changes::finished`] instead.
     fn complete_effect(&self, lease: EffectLease) -> Result<bool, StoreError>;
 
-    /// Gives a leased effect back, to be due again at `retry_at`. False, and nothing happens, where somebody else
+    /// Gives a leased effect back, to be due again at `retry_at`. `failed` says why nobody can perform it as things are;
+    /// a store that people can look into keeps that until the next time. False, and nothing happens, where somebody else
     /// holds the effect by now or it is gone.
-    fn release_effect(&self, lease: EffectLease, retry_at: i64) -> Result<bool, StoreError>;
+    fn release_effect(&self, lease: EffectLease, retry_at: i64, failed: Option<&str>) -> Result<bool, StoreError>;
 
     /// Lets every stored effect that falls due after `now` be due then, whoever holds it: for a clock that was set back,
     /// by which all of them would have to wait.

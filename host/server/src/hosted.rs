@@ -5,8 +5,8 @@ use crate::service::{Answer, Call, Frame, Service, error};
 use crate::tokens::{Entry, Kind};
 use std::sync::Arc;
 use std::time::Duration;
-use threadmesh_runtime::host::{Cancel, Host, HostError};
-use threadmesh_runtime::wit::{Effect, ErrorCode, Principal, PrincipalKind, Request, Status};
+use threadmesh_runtime::host::{self, Cancel, Host, HostError};
+use threadmesh_runtime::wit::{Effect, Principal, PrincipalKind, Status};
 use threadmesh_runtime::{Core, CoreError, codes};
 
 /// Takes a `call` effect that a commit of this process returned, to perform it once. Must not wait for it.
@@ -89,19 +89,9 @@ pub fn refusal(fault: &HostError) -> String {
     error(codes::name(code), codes::meaning(code))
 }
 
-/// Why the rules take nobody by `entry`, where that is so: for ids that no document could have. The core is asked for an
-/// operation that is in no table, to which it comes only when it has taken the caller. Errors: it gives no answer.
+/// Why the rules take nobody by `entry`, where that is so. Errors: the core gives no answer.
 pub fn untaken(core: &dyn Core, entry: &Entry) -> Result<Option<String>, CoreError> {
-    let request = Request {
-        operation: String::new(),
-        principal: Some(principal(entry)),
-        params: "{}".to_owned(),
-        instance: "none".to_owned(),
-        cursor: None,
-    };
-    let step = core.session()?.decide(&request, &[], 0.0, &"0".repeat(64))?;
-    let problem = step.ok().and_then(|step| step.decision).and_then(|decision| decision.problem);
-    Ok(problem.filter(|problem| problem.code == ErrorCode::AuthenticationRequired).map(|problem| problem.detail))
+    Ok(host::untaken(core, &principal(entry))?.map(|problem| problem.detail))
 }
 
 /// The principal that the core gets for an entry of the token file. It is never `host`.

@@ -26,7 +26,7 @@ mod tests;
 mod tls;
 
 pub use gate::{Caller, Credential, Denied, Gate};
-pub use jwt::{Jwt, JwtError, Taken};
+pub use jwt::{Jwt, JwtError};
 pub use names::Names;
 pub use tls::{Tls, TlsError};
 

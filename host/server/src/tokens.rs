@@ -18,6 +18,9 @@ pub use secret::{Secret, random_id};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
+/// Whether the rules take a caller by an entry: see [`crate::hosted::untaken`]. Error: that cannot be said now.
+pub type Taken = std::sync::Arc<dyn Fn(&Entry) -> Result<bool, String> + Send + Sync>;
+
 /// What is wrong with a token file, an entry of it, or a file that holds a token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {

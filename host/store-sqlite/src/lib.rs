@@ -60,6 +60,5 @@ mod tests;
 
 pub use error::OpenError;
 pub use options::{CoreVersion, Options, Synchronous};
-pub use outbox::PutOff;
 pub use place::{FileSystem, probe};
-pub use store::{Checkpoint, SqliteStore};
+pub use store::{Checkpoint, FailedEffect, SqliteStore};

@@ -5,19 +5,6 @@ use threadmesh_runtime::store::{Effect, EffectKind, EffectLease, LeasedEffect};
 
 use crate::query::unsigned;
 
-/// A stored effect that was tried and is not done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PutOff {
-    /// What to do.
-    pub name: String,
-    /// What it is about.
-    pub about: String,
-    /// How often it was leased.
-    pub tries: u32,
-    /// When it falls due again, in milliseconds since the Unix epoch.
-    pub due: i64,
-}
-
 /// Adds an effect that is due at `due`.
 pub(crate) fn add(conn: &Connection, id: i64, due: i64, effect: &Effect) -> rusqlite::Result<()> {
     conn.prepare_cached("INSERT INTO outbox (id, due, fence, name, key, body) VALUES (?1, ?2, 0, ?3, ?4, ?5)")?
@@ -55,25 +42,21 @@ pub(crate) fn complete(conn: &Connection, lease: EffectLease) -> rusqlite::Resul
         .map(|removed| removed > 0)
 }
 
-/// Lets a leased effect be due at `retry_at`; false where the lease is lost.
-pub(crate) fn release(conn: &Connection, lease: EffectLease, retry_at: i64) -> rusqlite::Result<bool> {
-    conn.prepare_cached("UPDATE outbox SET due = ?3 WHERE id = ?1 AND fence = ?2 AND fence > 0")?
-        .execute(params![lease.id.cast_signed(), lease.fence, retry_at])
+/// Lets a leased effect be due at `retry_at`, and keeps why it failed; false where the lease is lost.
+pub(crate) fn release(
+    conn: &Connection,
+    lease: EffectLease,
+    retry_at: i64,
+    failed: Option<&str>,
+) -> rusqlite::Result<bool> {
+    conn.prepare_cached("UPDATE outbox SET due = ?3, failed = ?4 WHERE id = ?1 AND fence = ?2 AND fence > 0")?
+        .execute(params![lease.id.cast_signed(), lease.fence, retry_at, failed])
         .map(|changed| changed > 0)
 }
 
 /// Lets no effect be due after `now`.
 pub(crate) fn advance(conn: &Connection, now: i64) -> rusqlite::Result<()> {
     conn.prepare_cached("UPDATE outbox SET due = ?1 WHERE due > ?1")?.execute([now]).map(|_| ())
-}
-
-/// Up to `limit` effects that are due after `after` and were tried.
-pub(crate) fn put_off(conn: &Connection, after: i64, limit: u32) -> rusqlite::Result<Vec<PutOff>> {
-    let sql = "SELECT name, key, fence, due FROM outbox WHERE due > ?1 AND fence > 0 ORDER BY due, id LIMIT ?2";
-    let make = |row: &rusqlite::Row<'_>| {
-        Ok(PutOff { name: row.get(0)?, about: row.get(1)?, tries: row.get(2)?, due: row.get(3)? })
-    };
-    conn.prepare_cached(sql)?.query_map((after, limit), make)?.collect()
 }
 
 /// When the next effect falls due.

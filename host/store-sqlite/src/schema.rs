@@ -21,8 +21,10 @@ pub(crate) struct Migration {
 }
 
 /// All steps that this program knows.
-pub(crate) const MIGRATIONS: &[Migration] =
-    &[Migration { version: 1, name: "facts", sql: include_str!("migrations/0001-facts.sql") }];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, name: "facts", sql: include_str!("migrations/0001-facts.sql") },
+    Migration { version: 2, name: "failed-effects", sql: include_str!("migrations/0002-failed-effects.sql") },
+];
 
 /// The layout that `migrations` lead to.
 pub(crate) fn newest(migrations: &[Migration]) -> i64 {

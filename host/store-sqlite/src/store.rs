@@ -15,7 +15,7 @@ use crate::files;
 use crate::names::Names;
 use crate::open::{Opened, integrity_check, open};
 use crate::options::Options;
-use crate::outbox::{self, PutOff};
+use crate::outbox;
 use crate::pool::Pool;
 use crate::query;
 use crate::recent::Recent;
@@ -93,10 +93,10 @@ impl SqliteStore {
         finding.map_or(Ok(()), |detail| Err(StoreError::Damaged { detail }))
     }
 
-    /// Up to `limit` stored effects that were tried and fall due again only after `after`, the next ones first: for the
-    /// doctor.
-    pub fn put_off(&self, after: i64, limit: u32) -> Result<Vec<PutOff>, StoreError> {
-        self.pool.read(|conn| outbox::put_off(conn, after, limit))
+    /// The stored effects that nobody could perform as things were, at most `limit` of them, and how many there are: for
+    /// the doctor.
+    pub fn failed_effects(&self, limit: u32) -> Result<(Vec<FailedEffect>, u64), StoreError> {
+        self.pool.read(|conn| failed_effects(conn, limit))
     }
 
     fn writer(&self) -> Result<MutexGuard<'_, Writer>, StoreError> {
@@ -171,8 +171,8 @@ impl Store for SqliteStore {
         self.in_transaction(|conn| outbox::complete(conn, lease))
     }
 
-    fn release_effect(&self, lease: EffectLease, retry_at: i64) -> Result<bool, StoreError> {
-        self.in_transaction(|conn| outbox::release(conn, lease, retry_at))
+    fn release_effect(&self, lease: EffectLease, retry_at: i64, failed: Option<&str>) -> Result<bool, StoreError> {
+        self.in_transaction(|conn| outbox::release(conn, lease, retry_at, failed))
     }
 
     fn advance_effects(&self, now: i64) -> Result<(), StoreError> {
@@ -184,6 +184,36 @@ impl Store for SqliteStore {
     }
 }
 
+/// A stored effect that nobody could perform as things were.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedEffect {
+    /// What to do.
+    pub name: String,
+    /// What it is about.
+    pub about: String,
+    /// How often it was leased.
+    pub tries: u32,
+    /// When it is tried again, in milliseconds since the Unix epoch.
+    pub due: i64,
+    /// Why it could not be done.
+    pub failed: String,
+}
+
+/// See [`SqliteStore::failed_effects`]. A file that no program has written since its layout had none keeps no reasons.
+fn failed_effects(conn: &Connection, limit: u32) -> rusqlite::Result<(Vec<FailedEffect>, u64)> {
+    if !conn.prepare("SELECT 1 FROM pragma_table_info('outbox') WHERE name = 'failed'")?.exists([])? {
+        return Ok((Vec::new(), 0));
+    }
+    let make = |row: &rusqlite::Row<'_>| {
+        let (name, about, tries, due, failed) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
+        Ok(FailedEffect { name, about, tries, due, failed })
+    };
+    let sql = "SELECT name, key, fence, due, failed FROM outbox WHERE failed IS NOT NULL ORDER BY due, id LIMIT ?1";
+    let found = conn.prepare(sql)?.query_map([limit], make)?.collect::<Result<_, _>>()?;
+    let count = "SELECT count(*) FROM outbox WHERE failed IS NOT NULL";
+    Ok((found, conn.query_row(count, [], |row| query::unsigned(row, 0))?))
+}
+
 /// What the layout demands and SQLite does not check.
 fn inner_check(view: &View<'_>) -> rusqlite::Result<Option<String>> {
     let demands = [
@@ -191,6 +221,10 @@ fn inner_check(view: &View<'_>) -> rusqlite::Result<Option<String>> {
             "two rows have the same id",
             "SELECT 1 FROM names n JOIN entries e ON e.name = n.number WHERE n.index_name = ''
              GROUP BY e.name, e.key HAVING count(*) > 1",
+        ),
+        (
+            "a stored effect was leased less than never, or too often",
+            "SELECT 1 FROM outbox WHERE fence NOT BETWEEN 0 AND 4294967295",
         ),
         ("a counter is behind", "SELECT 1 FROM counters WHERE stamps < (SELECT coalesce(max(stamp), 0) FROM facts)"),
     ];

@@ -4,6 +4,7 @@ use crate::program::world::World;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 use threadmesh_runtime::store::{Changes, Effect, EffectKind, ReadSet, Store};
 use threadmesh_store_sqlite::{Options, SqliteStore};
 
@@ -49,29 +50,71 @@ fn the_next_process_goes_on_with_what_a_killed_one_left() {
     assert_eq!(json!(decisions), json!(["stale", "stale"]));
 }
 
-/// Stores an effect that no version knows, as a commit of a later one may have.
-fn leave_what_nobody_knows(world: &World) {
+/// Stores effects that no version knows, as a commit of a later one may have.
+fn leave_what_nobody_knows(world: &World, keys: impl Iterator<Item = String>) {
     let store = SqliteStore::open(world.rig.path("mesh.db"), Options::default()).expect("the store");
-    let effect = Effect { kind: EffectKind::Repeatable, name: "of.later".into(), key: "one".into(), body: "{}".into() };
+    let effect = |key| Effect { kind: EffectKind::Repeatable, name: "of.later".into(), key, body: "{}".into() };
     let mut batch = store.begin().expect("a turn");
-    batch.apply(&ReadSet::default(), &Changes { effects: vec![effect], ..Changes::default() }).expect("it is taken");
+    let changes = Changes { effects: keys.map(effect).collect(), ..Changes::default() };
+    batch.apply(&ReadSet::default(), &changes).expect("it is taken");
     batch.commit().expect("it is durable");
+}
+
+/// What the doctor finds of what is left to do, and its exit code.
+fn left_to_do(world: &World) -> (i32, Vec<Value>) {
+    let (code, values) = world.rig.json(&["doctor", "--db", "mesh.db"]);
+    let findings = values[0]["findings"].as_array().expect("findings").iter();
+    (code, findings.filter(|finding| finding["about"] == "left to do").cloned().collect())
 }
 
 /// What nobody can do is reported, kept, and in nobody's way.
 #[test]
 fn what_cannot_be_done_is_reported_and_kept() {
     let world = World::new();
-    leave_what_nobody_knows(&world);
+    leave_what_nobody_knows(&world, ["one".to_owned()].into_iter());
     let send = [&["send", "Use the cache.", "--db", "mesh.db", "--as", "planner"][..], World::ROUTE].concat();
     let sent = world.rig.run(&send);
     assert_eq!(sent.code, 0, "{}", sent.err);
     assert!(sent.err.contains("of.later (one)"), "it says nothing of it: {}", sent.err);
     let again = world.rig.run(&send);
     assert_eq!((again.code, again.err.contains("of.later")), (0, false), "it is put off: {}", again.err);
-    let (code, values) = world.rig.json(&["doctor", "--db", "mesh.db"]);
-    let findings = values[0]["findings"].as_array().expect("findings");
-    let found = findings.iter().find(|finding| finding["about"] == "left to do").expect("a finding");
-    assert_eq!((code, &found["level"]), (1, &json!("bad")), "{found}");
-    assert!(found["detail"].as_str().expect("text").starts_with("of.later (one) is not done after 1 tries"), "{found}");
+    // It is known also when its hour is over and nobody was there.
+    let store = SqliteStore::open(world.rig.path("mesh.db"), Options::default()).expect("the store");
+    for _ in 0..2 {
+        let (code, findings) = left_to_do(&world);
+        assert_eq!((code, findings.len(), &findings[0]["level"]), (1, 1, &json!("bad")), "{findings:?}");
+        let detail = findings[0]["detail"].as_str().expect("text");
+        assert!(detail.starts_with("of.later (one) failed, the last time at try 1;"), "{detail}");
+        assert!(detail.contains("it knows none of that name"), "{detail}");
+        store.advance_effects(0).expect("it is due");
+    }
+}
+
+/// Whoever does not read what a server writes keeps it from nothing.
+#[test]
+fn a_log_that_nobody_reads_holds_up_nobody() {
+    const EFFECTS: usize = 700;
+    let world = World::new();
+    leave_what_nobody_knows(&world, (0..EFFECTS).map(|number| format!("{number:0200}")));
+    let mut command = world.rig.command(&["serve", "--db", "mesh.db", "--stdio", "--as", "alice"]);
+    let mut server =
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let store = SqliteStore::open(world.rig.path("mesh.db"), Options::default()).expect("the store");
+    let until = Instant::now() + Duration::from_secs(60);
+    while store.failed_effects(1).expect("an answer").1 < EFFECTS as u64 {
+        assert!(Instant::now() < until, "it waits for whoever reads");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(server.stdin.take());
+    let ended = loop {
+        match server.try_wait().expect("an answer") {
+            Some(status) => break status.success(),
+            None if Instant::now() > until => break false,
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
+    };
+    let _ = server.kill();
+    assert!(ended, "it does not end");
+    let (_, findings) = left_to_do(&world);
+    assert_eq!(findings.last().expect("findings")["detail"], "680 more could not be done");
 }

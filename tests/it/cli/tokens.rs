@@ -102,6 +102,8 @@ fn an_entry_that_the_core_takes_nobody_by_is_named() {
     assert_eq!((code, &bad["about"]), (1, &json!("tokens")));
     let detail = bad["detail"].as_str().expect("text");
     assert!(detail.contains("\"one\"") && detail.contains("OP-1") && detail.ends_with("so: id."), "{detail}");
+    let served = rig.run(&["serve", "--db", "mesh.db", "--stdio", "--as", "one"]);
+    assert!(served.code == 2 && served.err.contains("token-unusable"), "it is as good as not there: {served:?}");
 }
 
 #[test]

@@ -161,9 +161,9 @@ impl Store for FaultyStore {
         self.sound(self.inner.complete_effect(lease))
     }
 
-    fn release_effect(&self, lease: EffectLease, retry_at: i64) -> Result<bool, StoreError> {
+    fn release_effect(&self, lease: EffectLease, retry_at: i64, failed: Option<&str>) -> Result<bool, StoreError> {
         self.reach()?;
-        self.sound(self.inner.release_effect(lease, retry_at))
+        self.sound(self.inner.release_effect(lease, retry_at, failed))
     }
 
     fn scrub(&self, wait: Duration) -> Result<Scrub, StoreError> {

@@ -4,16 +4,16 @@ mod http;
 
 use crate::command::token;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::log::Log;
 use crate::open::{self, Opened, Opening};
 use crate::target::TokenArguments;
 use crate::terminal::Printer;
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use threadmesh_runtime::dispatcher::Note;
 use threadmesh_runtime::host::Counters;
 use threadmesh_server::connection::{Connection, Limits, Output};
 use threadmesh_server::service::Service;
@@ -81,7 +81,7 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     let stop = Stop::on_signals().map_err(|error| Failure::unusable("system", error, ""))?;
     open::existing(&arguments.db, arguments.create)?;
     let tokens = arguments.tokens.clone().unwrap_or_else(|| tokens::default_path(&arguments.db));
-    let book = Arc::new(TokenBook::open(&tokens).map_err(|error| token::failure(&error))?);
+    let book = TokenBook::open(&tokens).map_err(|error| token::failure(&error))?;
     let opened = Opened::open(&Opening {
         db: &arguments.db,
         create: arguments.create,
@@ -90,9 +90,12 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
         keep_content: arguments.keep_content,
         test_clock: arguments.test_clock.as_deref(),
     })?;
-    for (name, reason) in token::in_vain(opened.host().core(), &tokens::load(&tokens).unwrap_or_default()) {
-        printer.warn(&format!("nobody is let in by the token {name:?}: {reason}"));
+    let log = Log::start(printer);
+    opened.tell_stuck(&log);
+    for (name, detail) in token::in_vain(opened.host().core(), &tokens::load(&tokens).unwrap_or_default()) {
+        log.line(&json!({"event": "token-untaken", "token": name, "detail": detail}));
     }
+    let book = Arc::new(book.only(opened.taken()));
     // The places are taken before anything is done for the database: a second server is refused first.
     let place = if arguments.stdio { None } else { Some(place(arguments)?) };
     let listening = arguments.http.listen(&book, opened.taken())?;
@@ -100,7 +103,8 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     match arguments.test_scenario {
         true => service = service.settling(PATIENCE),
         false => {
-            opened.dispatch(log)?;
+            let log = log.clone();
+            opened.dispatch(move |note| log.line(note))?;
             opened.perform_stored()?;
         }
     }
@@ -114,7 +118,7 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
                 Some(http) => printer.show(&json!({"serving": path, "listening": http.url()}), Vec::new),
             }
             let also = listening.as_ref().map(|http| format!(" and {}", http.url())).unwrap_or_default();
-            printer.remark(&format!("serving {} at {path}{also}", arguments.db.display()));
+            log.remark(&format!("serving {} at {path}{also}", arguments.db.display()));
             let http = listening.map(|http| http.start(&service, &stop)).transpose()?;
             let server = SocketServer { service, book, limits: Limits::default() };
             server.serve(place, &stop).map_err(|error| failure(&error))?;
@@ -122,23 +126,26 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
         }
     }
     if !opened.end(PATIENCE) {
-        printer.warn("some calls are still under way; their outcome is asked for at the next start");
+        let detail = "some calls are still under way; their outcome is asked for at the next start";
+        log.line(&json!({"event": "calls-open", "detail": detail}));
     }
     opened.host().settle(PATIENCE);
     opened.host().close();
-    say_counted(printer, opened.host().counters(), arguments.stdio);
+    let ended = counted(opened.host().counters());
+    match arguments.stdio {
+        // Standard output is the protocol's.
+        true => log.remark(&ended.to_string()),
+        false => printer.show(&ended, || vec![ended.to_string()]),
+    }
     opened.tidy();
+    log.end(PATIENCE);
     Ok(Exit::Accepted)
 }
 
-/// Says at the end what was counted. Over standard output only where that is not the protocol's.
-fn say_counted(printer: Printer, counted: Counters, stdio: bool) {
+/// What a server says at its end.
+fn counted(counted: Counters) -> Value {
     let Counters { requests, commits, conflicts, traps, .. } = counted;
-    let ended = json!({"ended": {"requests": requests, "commits": commits, "conflicts": conflicts, "traps": traps}});
-    match stdio {
-        true => printer.remark(&ended.to_string()),
-        false => printer.show(&ended, || vec![ended.to_string()]),
-    }
+    json!({"ended": {"requests": requests, "commits": commits, "conflicts": conflicts, "traps": traps}})
 }
 
 fn place(arguments: &Arguments) -> Result<SocketPlace, Failure> {
@@ -151,7 +158,7 @@ fn over_stdio(arguments: &Arguments, service: &Arc<dyn Service>, book: &TokenBoo
     let entry = book.resolve(secret.text()).map_err(|error| token::failure(&error))?;
     let entry = entry.ok_or_else(|| {
         let next = "make one with `threadmesh token create`";
-        Failure::unusable("token-unusable", "the token is not in the token file", next)
+        Failure::unusable("token-unusable", "nobody is let in by this token, or it is not in the token file", next)
     })?;
     let connection = Connection { service, entry: &entry, book, limits: Limits::default(), stop };
     let served = stdio::serve(&connection, io::stdin(), &Output::new(io::stdout()));
@@ -163,9 +170,4 @@ fn failure(error: &SocketError) -> Failure {
         SocketError::InUse { .. } => Failure::unusable("socket-in-use", error, "use that server, or another --socket"),
         _ => Failure::unusable("socket-unusable", error, "choose another --socket, in a folder of mode 0700"),
     }
-}
-
-/// A line in the log. What targets say may be in it, so it is escaped like everything else.
-fn log(note: &Note) {
-    Printer::new(false).remark(&serde_json::to_string(note).unwrap_or_default());
 }

@@ -129,7 +129,8 @@ fn create(arguments: &Create, printer: Printer) -> Outcome {
     let principal = principal(arguments);
     let slip = |reason: String| {
         let task = matches!(arguments.kind, KindName::Task);
-        Failure::unusable("usage", reason, if task { OF_A_TASK } else { "mend the option that it speaks of" })
+        let next = "mend the option that it speaks of";
+        Failure::unusable("usage", reason, if task { format!("{next}; {OF_A_TASK}") } else { next.to_owned() })
     };
     tokens::check_principal(&principal).map_err(slip)?;
     let core = core::load()?;
@@ -165,9 +166,12 @@ fn create(arguments: &Create, printer: Printer) -> Outcome {
     Ok(Exit::Accepted)
 }
 
-/// The entries that the core takes nobody by, each with the reason.
+/// The entries that the core takes nobody by, each with the reason, which may be that it gives no answer.
 pub fn in_vain(core: &dyn Core, file: &TokenFile) -> Vec<(String, String)> {
-    let fault = |entry: &Entry| Some((entry.name.clone(), hosted::untaken(core, entry).ok().flatten()?));
+    let fault = |entry: &Entry| {
+        let reason = hosted::untaken(core, entry).unwrap_or_else(|error| Some(error.to_string()))?;
+        Some((entry.name.clone(), reason))
+    };
     file.entries.iter().filter_map(fault).collect()
 }
 

@@ -2,7 +2,7 @@
 //!
 //! What was accepted is a row of the host's own, so that other processes and later starts know it too.
 
-use super::{HostError, Inner, decider::misuse};
+use super::{HostError, Inner, decider::misuse, taken::untaken};
 use crate::{
     store::{Answer, ApplyError, AuditRecord, Changes, Entry, Query, ReadSet, StoreError, Write},
     wit::{Principal, PrincipalKind},
@@ -29,6 +29,9 @@ impl Inner {
     pub(super) fn accept_clock(&self, principal: &Principal) -> Result<bool, HostError> {
         if principal.kind != PrincipalKind::Operator {
             return Err(misuse("only an operator may accept the clock"));
+        }
+        if let Some(problem) = untaken(self.core.as_ref(), principal)? {
+            return Err(HostError::Misuse(problem));
         }
         let mut batch = self.store.begin()?;
         let last = batch.last_time()?;

@@ -3,7 +3,7 @@
 //! There are two kinds: emptying the store of what was removed from it, and going on with an operation that one commit
 //! could not hold. Both may be done any number of times, by any process; the core says what it means.
 
-use super::{Cancel, Done, Host, HostError, Invocation, Job, follow, wait::lock};
+use super::{Cancel, Done, Host, HostError, Invocation, Job, Reply, follow, wait::lock};
 use crate::store::{Effect, EffectLease, LeasedEffect, Scrub, StoreError};
 use crate::wit::{Principal, PrincipalKind, Request, Status};
 use serde::Deserialize;
@@ -30,8 +30,8 @@ const STUCK_MS: i64 = 3_600_000;
 /// How often a performer looks for effects that other processes stored.
 const POLL: Duration = Duration::from_millis(500);
 
-/// Is told of effects that this process cannot do, and why.
-pub type StuckSink = Arc<dyn Fn(&Effect, &HostError) + Send + Sync>;
+/// Is told of an effect that this process cannot perform, and why; without an effect, that none can be had.
+pub type StuckSink = Arc<dyn Fn(Option<&Effect>, &HostError) + Send + Sync>;
 
 /// What a scrub is about. Members that a later core may add are ignored.
 #[derive(Deserialize)]
@@ -53,7 +53,7 @@ impl Host {
         self.0.go_on();
     }
 
-    /// Where effects are reported that this process cannot do, each time that it finds so. Must return at once.
+    /// Where effects are reported that this process cannot perform, when it finds so. Must return at once.
     pub fn set_stuck_sink(&self, sink: StuckSink) {
         *lock(&self.0.stuck) = Some(sink);
     }
@@ -87,17 +87,16 @@ impl Host {
     /// Whether the effect is done and gone. Not where it cannot be done yet, or somebody else has it by now.
     pub(super) fn perform_one(&self, leased: &LeasedEffect) -> Result<bool, HostError> {
         let LeasedEffect { lease, effect, .. } = leased;
-        let unknown = || HostError::Effect { name: effect.name.clone(), about: effect.key.clone() };
         let performed = match effect.name.as_str() {
             "store.scrub" => {
-                let body = serde_json::from_str::<ScrubBody>(&effect.body).map_err(|_| unknown())?;
-                self.scrub(&body, *lease)
+                let body = serde_json::from_str::<ScrubBody>(&effect.body);
+                self.scrub(effect, &body.map_err(|error| beyond(effect, &error))?, *lease)
             }
             follow::GO_ON => {
-                let request = follow::request(&effect.body, self.instance()).ok_or_else(unknown)?;
-                self.page(request, *lease)
+                let request = follow::request(&effect.body, self.instance());
+                self.page(effect, request.map_err(|error| beyond(effect, &error))?, *lease)
             }
-            _ => Err(unknown()),
+            _ => Err(beyond(effect, &"it knows none of that name")),
         };
         match performed {
             // Nobody else is in a batch: what is in conflict is the lease, which is over.
@@ -106,21 +105,29 @@ impl Host {
         }
     }
 
-    /// Lets others try, later with every time. What cannot be done as things are waits longer, and is reported: another
-    /// version of the core may know how.
+    /// Lets others try, later with every time. What cannot be performed as things are waits longer, and is reported:
+    /// another version may know how.
     fn put_off(&self, leased: &LeasedEffect, error: Option<&HostError>) -> Result<(), HostError> {
-        let stuck = error.filter(|error| !error.retryable());
-        let tries = leased.lease.fence.clamp(1, 16);
+        let tries = leased.lease.fence;
+        let stuck = error.filter(|error| error.lasts(tries));
         let pause = match stuck {
             Some(_) => STUCK_MS,
-            None => RETRY_MS.saturating_mul(1 << (tries - 1)).min(RETRY_MS_MAX),
+            None => RETRY_MS.saturating_mul(1 << (tries.clamp(1, 16) - 1)).min(RETRY_MS_MAX),
         };
-        let sink = lock(&self.0.stuck).clone();
-        if let (Some(error), Some(sink)) = (stuck, sink) {
-            sink(&leased.effect, error);
+        let until = self.now_ms()?.saturating_add(pause);
+        let released = self.store().release_effect(leased.lease, until, stuck.map(ToString::to_string).as_deref())?;
+        if let (true, Some(error)) = (released, stuck) {
+            self.tell_stuck(Some(&leased.effect), error);
         }
-        self.store().release_effect(leased.lease, self.now_ms()?.saturating_add(pause))?;
         Ok(())
+    }
+
+    /// Reports what cannot be performed, or that nothing can be had.
+    pub(super) fn tell_stuck(&self, effect: Option<&Effect>, error: &HostError) {
+        let sink = lock(&self.0.stuck).clone();
+        if let Some(sink) = sink {
+            sink(effect, error);
+        }
     }
 
     /// Whether something is due. Not where the store or the clock does not say.
@@ -129,21 +136,22 @@ impl Host {
         due.is_some_and(|due| self.now_ms().is_ok_and(|now| due <= now))
     }
 
-    /// Goes on with an operation, in one more commit. Where the core refuses that, there is nothing to go on with.
-    fn page(&self, request: Request, lease: EffectLease) -> Result<bool, HostError> {
+    /// Goes on with an operation, in one more commit. The core took the first one; where it refuses this one, it is of
+    /// another version.
+    fn page(&self, effect: &Effect, request: Request, lease: EffectLease) -> Result<bool, HostError> {
         self.0.counters.continuations.fetch_add(1, Relaxed);
         match self.0.write(Job { request, finished: vec![lease] })? {
-            Done::Wait(..) => return Ok(false),
-            Done::Reply(reply) if reply.status == Status::Refused => {
-                self.store().complete_effect(lease)?;
+            Done::Wait(..) => Err(beyond(effect, &"it waits")),
+            Done::Reply(reply) => {
+                taken(effect, &reply)?;
+                self.0.sink(reply.calls);
+                Ok(true)
             }
-            Done::Reply(reply) => self.0.sink(reply.calls),
         }
-        Ok(true)
     }
 
     /// Empties the store and the replay files, and tells the core how that went.
-    fn scrub(&self, body: &ScrubBody, lease: EffectLease) -> Result<bool, HostError> {
+    fn scrub(&self, effect: &Effect, body: &ScrubBody, lease: EffectLease) -> Result<bool, HostError> {
         let reason = match self.store().scrub(SCRUB_WAIT) {
             Ok(Scrub::Clean) if self.0.replay.as_ref().is_none_or(|files| files.forget_content()) => None,
             Ok(Scrub::Held) | Err(StoreError::Busy { .. }) => Some("log-held"),
@@ -165,8 +173,23 @@ impl Host {
             params: &params.to_string(),
             finished: &finished,
         };
-        self.run(invocation, &Cancel::default())?;
+        taken(effect, &self.run(invocation, &Cancel::default())?)?;
         Ok(reason.is_none())
+    }
+}
+
+/// An effect that this version cannot perform.
+fn beyond(effect: &Effect, why: &dyn ToString) -> HostError {
+    HostError::Effect { name: effect.name.clone(), about: effect.key.clone(), why: why.to_string() }
+}
+
+/// An effect says what the core said earlier: it refuses none of its own version.
+fn taken(effect: &Effect, reply: &Reply) -> Result<(), HostError> {
+    match reply.status {
+        Status::Refused => {
+            Err(beyond(effect, &reply.problem.as_ref().map_or(&*reply.body, |problem| &*problem.detail)))
+        }
+        Status::Accepted | Status::Replayed => Ok(()),
     }
 }
 

@@ -38,13 +38,15 @@ pub enum HostError {
         /// What the system says.
         detail: String,
     },
-    /// A stored effect that this version does not know how to perform: of a newer one, or damaged.
-    #[error("the stored effect {name} ({about}) is none that this version can perform")]
+    /// A stored effect that this version cannot perform: of a newer one, or damaged.
+    #[error("the stored effect {name} ({about}) cannot be performed by this version: {why}")]
     Effect {
         /// What to do.
         name: String,
         /// What it is about.
         about: String,
+        /// Why not.
+        why: String,
     },
     /// The wait was ended from outside.
     #[error("the wait was cancelled")]
@@ -55,6 +57,14 @@ impl HostError {
     /// Whether the same call may succeed later.
     pub fn retryable(&self) -> bool {
         crate::codes::retryable(self.code())
+    }
+
+    /// Whether the same call fails again as things are, after so many `tries`. A core that was stopped because it took too
+    /// long may have met a busy machine, but not every time.
+    pub(super) fn lasts(&self, tries: u32) -> bool {
+        const UNLUCKY: u32 = 10;
+        let late = matches!(self, Self::Core(CoreError::Deadline { .. }));
+        !self.retryable() && !(late && tries < UNLUCKY)
     }
 
     /// The code of `spec/errors.md`.

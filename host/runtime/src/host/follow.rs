@@ -27,6 +27,9 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// over by then: whoever does it later has a greater fence.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How often it is reported that no effect can be had.
+const TELL: Duration = Duration::from_secs(3_600);
+
 /// What is left to do in this process.
 pub(super) struct Follow {
     state: Mutex<State>,
@@ -43,6 +46,8 @@ struct State {
     stored: bool,
     running: bool,
     closed: bool,
+    /// When it was last reported that no effect can be had.
+    told: Option<Instant>,
 }
 
 /// One thing to do.
@@ -58,10 +63,10 @@ pub(super) fn left(request: &Request, cursor: String) -> Effect {
     Effect { kind: EffectKind::Repeatable, name: GO_ON.into(), key: next.operation, body }
 }
 
-/// The request in such an effect, for the host `instance`; nothing where this version does not understand it.
-pub(super) fn request(body: &str, instance: &str) -> Option<Request> {
-    let request = driver::request_from(&serde_json::from_str(body).ok()?).ok()?;
-    Some(Request { instance: instance.into(), ..request })
+/// The request in such an effect, for the host `instance`. Error: what this version does not understand in it.
+pub(super) fn request(body: &str, instance: &str) -> Result<Request, String> {
+    let body = serde_json::from_str(body).map_err(|error| error.to_string())?;
+    Ok(Request { instance: instance.into(), ..driver::request_from(&body)? })
 }
 
 impl Inner {
@@ -94,23 +99,33 @@ impl Host {
     fn run_queue(&self) {
         let _running = Running(&self.0.follow);
         while let Some(work) = self.0.follow.next() {
-            // There is nobody to tell. What is stored falls due again; of refusals only the counts are lost.
-            let _ = match work {
-                Work::Write(request) => self.patiently(|| {
-                    let job = Job { request: Request::clone(&request), finished: Vec::new() };
-                    self.0.write(job).map(|_: Done| ())
-                }),
+            match work {
+                Work::Write(request) => {
+                    // There is nobody to tell: only counts of refusals are lost.
+                    let _ = self.patiently(|| {
+                        let job = Job { request: Request::clone(&request), finished: Vec::new() };
+                        self.0.write(job).map(|_: Done| ())
+                    });
+                }
                 Work::Stored => self.perform_due(),
-            };
+            }
         }
     }
 
     /// Performs stored effects until none is due.
-    fn perform_due(&self) -> Result<(), HostError> {
-        loop {
-            let leased = self.patiently(|| self.lease_due())?;
+    fn perform_due(&self) {
+        while !self.0.follow.is_closed() {
+            let leased = match self.patiently(|| self.lease_due()) {
+                Ok(leased) => leased,
+                Err(error) => {
+                    if !error.retryable() && self.0.follow.tells_again() {
+                        self.tell_stuck(None, &error);
+                    }
+                    return;
+                }
+            };
             if leased.is_empty() {
-                return Ok(());
+                return;
             }
             // What failed was put off, and reported where that is worth it.
             let _ = self.perform_each(leased, |one| {
@@ -165,6 +180,16 @@ impl Follow {
             self.ended(&mut state);
         }
         next
+    }
+
+    /// Whether that no effect can be had is worth a report again.
+    fn tells_again(&self) -> bool {
+        let mut state = lock(&self.state);
+        let again = state.told.is_none_or(|told| told.elapsed() >= TELL);
+        if again {
+            state.told = Some(Instant::now());
+        }
+        again
     }
 
     fn is_closed(&self) -> bool {

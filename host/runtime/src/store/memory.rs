@@ -80,7 +80,7 @@ impl Store for MemoryStore {
         self.change_outbox(|outbox| outbox.complete(lease))
     }
 
-    fn release_effect(&self, lease: EffectLease, retry_at: i64) -> Result<bool, StoreError> {
+    fn release_effect(&self, lease: EffectLease, retry_at: i64, _: Option<&str>) -> Result<bool, StoreError> {
         self.change_outbox(|outbox| outbox.release(lease, retry_at))
     }
 

@@ -12,16 +12,13 @@ mod tests;
 pub use config::JwtError;
 
 use super::gate::Denied;
-use crate::tokens::{self, Entry, Principal};
+use crate::tokens::{self, Entry, Principal, Taken};
 use config::Config;
 use jsonwebtoken::{Algorithm, Header, Validation, decode, decode_header, jwk::Jwk};
 use keys::KeyFile;
 use serde_json::{Map, Value};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Whether the rules take a caller, for its ids: see [`crate::hosted::untaken`].
-pub type Taken = Box<dyn Fn(&Entry) -> bool + Send + Sync>;
 
 /// Who may sign, for whom, and what the claims mean.
 pub struct Jwt {
@@ -44,6 +41,11 @@ impl Jwt {
     pub fn load(path: &Path, taken: Taken) -> Result<Self, JwtError> {
         let config = Config::load(path)?;
         let keys = KeyFile::open(config.key_file(path))?;
+        let somebody = config.user("somebody".to_owned());
+        if taken(&entry("", somebody)) == Ok(false) {
+            let reason = "tenant is no id that a caller can have (OP-1)".to_owned();
+            return Err(JwtError::Invalid { path: path.to_owned(), reason });
+        }
         Ok(Jwt { config, keys, taken })
     }
 
@@ -65,8 +67,10 @@ impl Jwt {
         let until = self.lifetime(&claims, now()).ok_or(Denied::Invalid)?;
         let principal = self.config.principal(&claims).ok_or(Denied::Invalid)?;
         let entry = entry(token, principal);
-        if !(self.taken)(&entry) {
-            return Err(Denied::Invalid);
+        match (self.taken)(&entry) {
+            Ok(true) => {}
+            Ok(false) => return Err(Denied::Invalid),
+            Err(_) => return Err(Denied::Unavailable),
         }
         Ok((entry, Proof { until, kid: kid.to_owned(), key: jwk }))
     }

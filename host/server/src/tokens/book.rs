@@ -1,15 +1,15 @@
 //! The token file as a running server sees it: re-read whenever it changes.
 
-use super::{Entry, TokenError, TokenFile, file};
+use super::{Entry, Taken, TokenError, TokenFile, file};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// A token file that follows its changes, so that a removed token ends its live connections too.
-#[derive(Debug)]
 pub struct TokenBook {
     path: PathBuf,
     seen: Mutex<Option<(Stamp, TokenFile)>>,
+    taken: Option<Taken>,
 }
 
 /// What tells one state of the file from another. Updates replace the file, so the inode alone nearly says it.
@@ -18,9 +18,15 @@ type Stamp = (u64, u64, i64, i64, u64, u32);
 impl TokenBook {
     /// Opens the token file at `path`. Fails as [`file::load`] does.
     pub fn open(path: &Path) -> Result<Self, TokenError> {
-        let book = TokenBook { path: path.to_owned(), seen: Mutex::new(None) };
+        let book = TokenBook { path: path.to_owned(), seen: Mutex::new(None), taken: None };
         book.with(|_| ())?;
         Ok(book)
+    }
+
+    /// The same, without the entries by which nobody is `taken`: they are as good as not there.
+    #[must_use]
+    pub fn only(self, taken: Taken) -> Self {
+        TokenBook { seen: Mutex::new(None), taken: Some(taken), ..self }
     }
 
     /// The entry that `token` stands for now. An unreadable or unsafe file is an error: nobody is let in by an old copy.
@@ -42,9 +48,19 @@ impl TokenBook {
             return Ok(read(file));
         }
         *seen = None;
-        let file = file::load(&self.path)?;
+        let file = self.taken(file::load(&self.path)?)?;
         let (_, file) = seen.insert((now, file));
         Ok(read(file))
+    }
+
+    fn taken(&self, mut file: TokenFile) -> Result<TokenFile, TokenError> {
+        if let Some(taken) = &self.taken {
+            let invalid = |reason| TokenError::Invalid { path: self.path.clone(), reason };
+            let kept: Result<Vec<bool>, _> = file.entries.iter().map(|entry| taken(entry)).collect();
+            let mut kept = kept.map_err(invalid)?.into_iter();
+            file.entries.retain(|_| kept.next().unwrap_or(false));
+        }
+        Ok(file)
     }
 
     fn stamp(&self) -> Result<Stamp, TokenError> {

@@ -199,3 +199,17 @@ fn a_log_in_use_is_not_taken_for_damaged() {
     });
     store.check().unwrap();
 }
+
+/// What is left to do is damaged: that is an error for whoever wants to do it, and the check finds it.
+#[test]
+fn a_damaged_effect_is_seen() {
+    for fence in ["-1", "4294967296"] {
+        let (_directory, path) = place();
+        let store = open(&path);
+        raw(&path)
+            .execute_batch(&format!("INSERT INTO outbox VALUES (1, 0, {fence}, 'n', 'k', '{{}}', NULL)"))
+            .unwrap();
+        assert!(matches!(store.lease_effects(1, 1, 9), Err(StoreError::Damaged { .. })), "{fence}");
+        assert!(matches!(store.check(), Err(StoreError::Damaged { .. })), "{fence}");
+    }
+}

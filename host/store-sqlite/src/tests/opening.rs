@@ -97,7 +97,7 @@ fn leaves_a_newer_file_as_it_is() {
     raw(&path).execute_batch("PRAGMA user_version = 9").unwrap();
     let before = files(directory.path());
     let error = SqliteStore::open(&path, Options::default()).unwrap_err();
-    assert!(matches!(error, OpenError::Newer { layout: 9, known_layout: 1, .. }), "{error}");
+    assert!(matches!(error, OpenError::Newer { layout: 9, known_layout: 2, .. }), "{error}");
     assert!(error.to_string().contains("reading only"), "{error}");
     assert_eq!(files(directory.path()), before, "no byte and no file differs");
     let store = SqliteStore::open(&path, Options { read_only: true, ..Options::default() }).unwrap();
@@ -118,16 +118,16 @@ fn leaves_a_newer_log_as_it_is() {
     let (directory, copy) = place();
     drop(open(&path));
     let newer = raw(&path);
-    newer.execute_batch("PRAGMA user_version = 2; CREATE TABLE later (x)").unwrap();
+    newer.execute_batch("PRAGMA user_version = 3; CREATE TABLE later (x)").unwrap();
     for suffix in ["", "-wal"] {
         let name = |path: &Path| format!("{}{suffix}", path.display());
         fs::copy(name(&path), name(&copy)).unwrap();
     }
     let before = files(directory.path());
     assert!(before["store.db-wal"].len() > 4096);
-    assert_eq!(before["store.db"][60..64], [0, 0, 0, 1], "the file itself does not say so yet");
+    assert_eq!(before["store.db"][60..64], [0, 0, 0, 2], "the file itself does not say so yet");
     let error = SqliteStore::open(&copy, Options::default()).unwrap_err();
-    assert!(matches!(error, OpenError::Newer { layout: 2, .. }), "{error}");
+    assert!(matches!(error, OpenError::Newer { layout: 3, .. }), "{error}");
     let after = files(directory.path());
     assert_eq!((&after["store.db"], &after["store.db-wal"]), (&before["store.db"], &before["store.db-wal"]));
 }
@@ -222,7 +222,8 @@ fn finishes_an_interrupted_creation() {
 
 const LATER: &[Migration] = &[
     MIGRATIONS[0],
-    Migration { version: 2, name: "later", sql: "CREATE TABLE later (x); INSERT INTO later VALUES (1);" },
+    MIGRATIONS[1],
+    Migration { version: 3, name: "later", sql: "CREATE TABLE later (x); INSERT INTO later VALUES (1);" },
 ];
 
 #[test]
@@ -240,20 +241,23 @@ fn migrates_once_however_many_open_it() {
         }
     });
     let steps: i64 = raw(&path).query_row("SELECT count(*) FROM migrations, later", [], |row| row.get(0)).unwrap();
-    assert_eq!((steps, ids(&store, "c").len()), (2, 9));
-    assert!(matches!(SqliteStore::open(&path, Options::default()), Err(OpenError::Newer { layout: 2, .. })));
+    assert_eq!((steps, ids(&store, "c").len()), (3, 9));
+    assert!(matches!(SqliteStore::open(&path, Options::default()), Err(OpenError::Newer { layout: 3, .. })));
 }
 
 #[test]
 fn a_failed_migration_changes_nothing() {
     let (directory, path) = place();
     drop(open(&path));
-    let wrong =
-        [MIGRATIONS[0], Migration { version: 2, name: "wrong", sql: "CREATE TABLE x (y); INSERT INTO z VALUES (1);" }];
+    let wrong = [
+        MIGRATIONS[0],
+        MIGRATIONS[1],
+        Migration { version: 3, name: "wrong", sql: "CREATE TABLE x (y); INSERT INTO z VALUES (1);" },
+    ];
     let before = files(directory.path());
     assert!(matches!(SqliteStore::open_with(&path, Options::default(), &wrong), Err(OpenError::Damaged { .. })));
     assert_eq!(files(directory.path()), before);
-    let changed = [Migration { sql: "SELECT 1", ..MIGRATIONS[0] }];
+    let changed = [Migration { sql: "SELECT 1", ..MIGRATIONS[0] }, MIGRATIONS[1]];
     let error = SqliteStore::open_with(&path, Options::default(), &changed).unwrap_err();
     assert!(matches!(error, OpenError::Damaged { .. }), "made by other steps: {error}");
     open(&path).check().unwrap();

@@ -51,7 +51,7 @@ impl FaultyStore {
             let refused = |error: &_| *error == Conflict::Lease { finished: 0 };
             let finished = self.takes(&ReadSet::default(), Vec::new(), vec![wrong], refused);
             // The lease is what it was, so that whoever holds it sees no difference.
-            let released = self.inner.release_effect(wrong, i64::MAX) != Ok(false);
+            let released = self.inner.release_effect(wrong, i64::MAX, None) != Ok(false);
             let completed = self.inner.complete_effect(wrong) != Ok(false);
             if finished || released || completed {
                 taken.push(format!(

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use threadmesh_runtime::store::{Query, Store};
 use threadmesh_server::{socket, tokens};
-use threadmesh_store_sqlite::{OpenError, Options, PutOff, SqliteStore, probe};
+use threadmesh_store_sqlite::{FailedEffect, OpenError, Options, SqliteStore, probe};
 
 /// Looks at everything, in the order in which it matters.
 pub fn examine(db: &Path, tokens: Option<&Path>) -> Vec<Finding> {
@@ -61,24 +61,27 @@ fn content(db: &Path) -> Vec<Finding> {
     findings
 }
 
-/// What commits left to do and nobody can: it was put off for longer than what only has to wait.
+/// What commits left to do and nobody could do, as things were.
 fn effects(store: &SqliteStore) -> Vec<Finding> {
-    const SOON_MS: u64 = 60_000;
     const SHOWN: u32 = 20;
-    let after = i64::try_from(time::now_ms() + SOON_MS).unwrap_or(i64::MAX);
-    let found = |one: PutOff| {
-        let due = time::format(u64::try_from(one.due).unwrap_or_default());
+    let next = "use a newer threadmesh, or report it";
+    let found = |one: &FailedEffect| {
+        let FailedEffect { name, about, tries, due, failed } = one;
+        let due = time::format(u64::try_from(*due).unwrap_or_default());
         let detail =
-            format!("{} ({}) is not done after {} tries; the next is at {due}", one.name, one.about, one.tries);
-        bad(
-            "left to do",
-            detail,
-            "what the server or the last command wrote says why; use a newer threadmesh, or report it",
-        )
+            format!("{name} ({about}) failed, the last time at try {tries}; it is tried again at {due}: {failed}");
+        bad("left to do", detail, next)
     };
-    match store.put_off(after, SHOWN) {
-        Ok(none) if none.is_empty() => vec![fine("left to do", "nothing that cannot be done".to_owned())],
-        Ok(put_off) => put_off.into_iter().map(found).collect(),
+    match store.failed_effects(SHOWN) {
+        Ok((none, _)) if none.is_empty() => vec![fine("left to do", "nothing that could not be done".to_owned())],
+        Ok((failed, all)) => {
+            let mut findings: Vec<_> = failed.iter().map(found).collect();
+            let more = all.saturating_sub(failed.len() as u64);
+            if more > 0 {
+                findings.push(bad("left to do", format!("{more} more could not be done"), next));
+            }
+            findings
+        }
         Err(error) => vec![broken("left to do", error.to_string(), "keep the file as it is")],
     }
 }

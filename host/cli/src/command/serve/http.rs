@@ -6,10 +6,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use threadmesh_server::http::{Gate, HttpLimits, HttpServer, Jwt, Names, Taken, Tls};
+use threadmesh_server::http::{Gate, HttpLimits, HttpServer, Jwt, Names, Tls};
 use threadmesh_server::mcp;
 use threadmesh_server::service::Service;
 use threadmesh_server::stop::Stop;
+use threadmesh_server::tokens::Taken;
 use threadmesh_server::tokens::TokenBook;
 
 /// Where it listens unless a port is named.

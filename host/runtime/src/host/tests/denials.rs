@@ -128,3 +128,17 @@ fn other_refusals_and_other_tenants_are_told_apart() {
         json!(["blue/inc_mallory-0001/mallory/user:alice", "red/inc_mallory-0001/mallory/user:alice"])
     );
 }
+
+/// One caller whom no document could name takes nobody else's account away.
+#[test]
+fn who_is_not_taken_as_a_caller_is_not_counted() {
+    let store = Arc::new(MemoryStore::new());
+    let host = host(&store, Duration::from_secs(3_600));
+    let (known, unknown) =
+        (task("default", "writer"), Principal { id: "wri\u{200b}ter".into(), ..task("default", "x") });
+    denied(&host, &known, 1);
+    denied(&host, &unknown, 2);
+    host.record_denials();
+    let recorded = recorded(&store);
+    assert_eq!((recorded.len(), total(&recorded)), (1, 1), "{recorded:?}");
+}

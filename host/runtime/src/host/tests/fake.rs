@@ -232,6 +232,8 @@ pub struct Watched<S> {
     pub begin_fails: Mutex<Option<StoreError>>,
     /// How many applies conflict from now on.
     pub conflicts: AtomicU64,
+    /// What leasing says from now on.
+    pub lease_fails: Mutex<Option<StoreError>>,
 }
 
 impl<S> Watched<S> {
@@ -245,6 +247,7 @@ impl<S> Watched<S> {
             commits_first: 0.into(),
             begin_fails: Mutex::default(),
             conflicts: 0.into(),
+            lease_fails: Mutex::default(),
         }
     }
 
@@ -277,13 +280,16 @@ impl<S: Store> Store for Watched<S> {
         self.inner.changes()
     }
     fn lease_effects(&self, now: i64, lease_ms: i64, limit: u32) -> Result<Vec<LeasedEffect>, StoreError> {
-        self.inner.lease_effects(now, lease_ms, limit)
+        match self.lease_fails.lock().unwrap().clone() {
+            Some(error) => Err(error),
+            None => self.inner.lease_effects(now, lease_ms, limit),
+        }
     }
     fn complete_effect(&self, lease: EffectLease) -> Result<bool, StoreError> {
         self.inner.complete_effect(lease)
     }
-    fn release_effect(&self, lease: EffectLease, retry_at: i64) -> Result<bool, StoreError> {
-        self.inner.release_effect(lease, retry_at)
+    fn release_effect(&self, lease: EffectLease, retry_at: i64, failed: Option<&str>) -> Result<bool, StoreError> {
+        self.inner.release_effect(lease, retry_at, failed)
     }
     fn advance_effects(&self, now: i64) -> Result<(), StoreError> {
         self.inner.advance_effects(now)

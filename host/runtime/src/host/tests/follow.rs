@@ -70,7 +70,7 @@ fn a_page_that_the_store_did_not_take_is_tried_again() {
 }
 
 #[test]
-fn what_is_refused_or_not_understood_keeps_nothing_else() {
+fn what_is_refused_or_not_understood_is_kept_and_keeps_nothing_else() {
     let store = Arc::new(MemoryStore::new());
     let host = by_hand(&store);
     leave(&store, left(&request("refuse"), "1".into()));
@@ -81,18 +81,21 @@ fn what_is_refused_or_not_understood_keeps_nothing_else() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let theirs = Arc::clone(&told);
     host.set_stuck_sink(Arc::new(move |effect, error| {
-        theirs.lock().unwrap().push((effect.key.clone(), crate::codes::name(error.code())));
+        theirs.lock().unwrap().push((effect.unwrap().key.clone(), crate::codes::name(error.code())));
     }));
     assert!(matches!(host.perform_stored(), Err(HostError::Effect { .. })), "the first failure is told");
     assert_eq!(body(&host, "get", "a"), "1", "what comes after it is done");
     let damaged = |key: &str| (key.to_owned(), "record-damaged");
-    assert_eq!(*told.lock().unwrap(), [damaged("pages"), ("trap".into(), "core-trap"), damaged("newer")]);
+    assert_eq!(
+        *told.lock().unwrap(),
+        [damaged("refuse"), damaged("pages"), ("trap".into(), "core-trap"), damaged("newer")]
+    );
     let kept = |after: i64| -> Vec<String> {
         let due = store.lease_effects(host.now_ms().unwrap() + after, 1, 9).unwrap();
         due.into_iter().map(|one| one.effect.key).collect()
     };
     assert_eq!(kept(60_000), [""; 0], "nobody tries in vain again and again");
-    assert_eq!(kept(3_600_000), ["pages", "trap", "newer"], "a refusal is an answer; the others are kept");
+    assert_eq!(kept(3_600_000), ["refuse", "pages", "trap", "newer"], "nothing is dropped");
 }
 
 #[test]
@@ -103,4 +106,32 @@ fn after_a_panic_there_is_another_thread() {
     host.0.write_soon(vec![request("add")]);
     assert!(host.settle(Duration::from_secs(10)));
     assert_eq!(body(&host, "get", "a"), "1");
+}
+
+/// Damage keeps everything that is left to do: somebody has to know.
+#[test]
+fn that_nothing_can_be_had_is_told_once() {
+    let store = Arc::new(Watched::new(MemoryStore::new()));
+    let host = host(Arc::clone(&store) as Arc<dyn Store>);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let theirs = Arc::clone(&told);
+    host.set_stuck_sink(Arc::new(move |effect, error| theirs.lock().unwrap().push((effect.is_none(), error.code()))));
+    *store.lease_fails.lock().unwrap() = Some(StoreError::Damaged { detail: "a fence".into() });
+    for _ in 0..3 {
+        host.perform_soon();
+        assert!(host.settle(Duration::from_secs(10)));
+    }
+    assert_eq!(*told.lock().unwrap(), [(true, crate::wit::ErrorCode::RecordDamaged)]);
+}
+
+/// Whoever has closed takes nothing away from others.
+#[test]
+fn after_the_close_nothing_is_leased() {
+    let store = Arc::new(MemoryStore::new());
+    let host = host(Arc::clone(&store) as Arc<dyn Store>);
+    host.close();
+    leave(&store, left(&request("pages"), "0".into()));
+    host.perform_soon();
+    assert!(host.settle(Duration::from_secs(10)));
+    assert_eq!(store.lease_effects(host.now_ms().unwrap(), 1, 9).unwrap()[0].lease.fence, 1);
 }

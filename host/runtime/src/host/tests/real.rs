@@ -148,3 +148,13 @@ fn the_largest_batch_is_decided_within_the_memory_of_a_session() {
     let again = host.call(Some(&sender), "messages.sendBatch", &params).expect("an answer");
     assert_eq!(again.status, Status::Replayed, "{:.500}", again.body);
 }
+
+/// What an operator says of the clock goes on record with the operator's name.
+#[test]
+fn only_an_operator_whom_the_rules_take_accepts_the_clock() {
+    let host = host();
+    let operator = Principal { kind: PrincipalKind::Operator, ..user("op") };
+    assert_eq!(host.accept_clock(&operator), Ok(false), "it is not behind");
+    let refused = host.accept_clock(&Principal { id: "o\u{200b}p".into(), ..operator }).expect_err("nobody");
+    assert_eq!(refused.code(), crate::wit::ErrorCode::AuthenticationRequired);
+}

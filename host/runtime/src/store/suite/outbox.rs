@@ -42,7 +42,7 @@ pub(super) fn expired_lease(factory: Factory<'_>) {
     assert_eq!(second.id, first.id);
     assert!(second.fence > first.fence);
     assert_eq!(store.complete_effect(first), Ok(false), "the old holder is too late");
-    assert_eq!(store.release_effect(first, 0), Ok(false));
+    assert_eq!(store.release_effect(first, 0, None), Ok(false));
     assert_eq!(store.complete_effect(EffectLease { fence: 0, ..first }), Ok(false));
     assert_eq!(store.complete_effect(second), Ok(true));
     // An id is never used again, so that an old lease cannot end another effect.
@@ -83,12 +83,12 @@ pub(super) fn release(factory: Factory<'_>) {
     let store = factory();
     store_effects(&*store, 0, &["wake"]);
     let first = lease_one(&*store, 5, 1_000).expect("first");
-    assert_eq!(store.release_effect(first, 50), Ok(true));
+    assert_eq!(store.release_effect(first, 50, Some("no")), Ok(true));
     assert_eq!((store.next_effect_due(), lease_one(&*store, 49, 10)), (Ok(Some(50)), None));
     let second = lease_one(&*store, 50, 10).expect("second");
     assert!(second.fence > first.fence);
     assert_eq!(store.complete_effect(second), Ok(true));
-    assert_eq!(store.release_effect(second, 0), Ok(false));
+    assert_eq!(store.release_effect(second, 0, None), Ok(false));
 }
 
 pub(super) fn set_back(factory: Factory<'_>) {

@@ -151,7 +151,7 @@ impl Log {
             }
             1 if !self.leases.is_empty() => {
                 let lease = self.a_lease();
-                assert_eq!(a.release_effect(lease, now), b.release_effect(lease, now), "{place}");
+                assert_eq!(a.release_effect(lease, now, None), b.release_effect(lease, now, None), "{place}");
             }
             _ => {
                 let leased = a.lease_effects(now, lease_ms, limit).expect(place);

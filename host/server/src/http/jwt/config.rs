@@ -153,8 +153,13 @@ impl Config {
                 worker,
             });
         }
-        let id = text(&self.user.as_ref()?.id)?;
-        Some(Principal { tenant, kind: Kind::User, id, incarnation: None, owner: None, worker: None })
+        Some(self.user(text(&self.user.as_ref()?.id)?))
+    }
+
+    /// The user with this id.
+    pub fn user(&self, id: String) -> Principal {
+        let tenant = self.tenant.clone();
+        Principal { tenant, kind: Kind::User, id, incarnation: None, owner: None, worker: None }
     }
 }
 

@@ -51,9 +51,14 @@ fn public(key: &EncodingKey, algorithm: Algorithm, kid: &str) -> Value {
 
 /// An id that the rules take nobody by.
 const UNTAKEN: &str = "untaken";
+/// An id of which the rules do not say now whether they do.
+const UNKNOWN: &str = "unknown";
 
 fn taken() -> Taken {
-    Box::new(|entry| entry.principal.id != UNTAKEN)
+    std::sync::Arc::new(|entry| match entry.principal.id.as_str() {
+        UNKNOWN => Err("it does not say".to_owned()),
+        id => Ok(![id, &entry.principal.tenant].contains(&UNTAKEN)),
+    })
 }
 
 impl Rig {
@@ -181,6 +186,8 @@ fn claims_that_do_not_hold_let_nobody_in() {
     ] {
         assert_eq!(jwt.admit(&rig.token(&claims(&more))).err(), Some(Denied::Invalid), "{more}");
     }
+    let unknown = jwt.admit(&rig.token(&claims(&json!({"sub": UNKNOWN}))));
+    assert_eq!(unknown.err(), Some(Denied::Unavailable), "a good token is not called a bad one");
     assert!(jwt.admit(&rig.token(&claims(&json!({"exp": now - 5})))).is_ok(), "clocks may differ a little");
 }
 
@@ -336,4 +343,10 @@ fn configurations_that_would_let_in_too_much_are_refused() {
     let keys = rig.folder.path().join("jwks.json");
     std::fs::set_permissions(keys, std::fs::Permissions::from_mode(0o666)).unwrap();
     assert!(rig.refused(CONFIG).contains("written by others"));
+}
+
+#[test]
+fn a_tenant_that_nobody_can_have_is_said_at_the_start() {
+    let rig = Rig::new();
+    assert!(rig.refused(&format!("tenant = \"{UNTAKEN}\"\n{CONFIG}")).contains("OP-1"));
 }
