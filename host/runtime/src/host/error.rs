@@ -63,8 +63,10 @@ impl HostError {
     /// long may have met a busy machine, but not every time.
     pub(super) fn lasts(&self, tries: u32) -> bool {
         const UNLUCKY: u32 = 10;
-        let late = matches!(self, Self::Core(CoreError::Deadline { .. }));
-        !self.retryable() && !(late && tries < UNLUCKY)
+        match self {
+            Self::Core(CoreError::Deadline { .. }) => tries >= UNLUCKY,
+            _ => !self.retryable(),
+        }
     }
 
     /// The code of `spec/errors.md`.
