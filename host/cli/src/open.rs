@@ -81,8 +81,8 @@ impl Opened {
         let late = Arc::clone(&dispatcher);
         host.set_call_sink(Arc::new(move |effect| perform(&late, effect)));
         host.set_stuck_sink(Arc::new(|effect, error| {
-            let next = "it is tried again in an hour; `threadmesh doctor --db FILE` says more";
-            Printer::new(false).warn(&format!("threadmesh: {}: {error}; {next}", left_to_do(effect)));
+            let told = format!("threadmesh: {}: {error}; `threadmesh doctor --db FILE` says more", left_to_do(effect));
+            Printer::new(false).warn(&told);
         }));
         Ok(Opened { core, store, host, profiles, dispatcher, performer: Mutex::default() })
     }
@@ -178,7 +178,10 @@ impl Opened {
 /// What cannot be done, for people.
 fn left_to_do(effect: Option<&StoredEffect>) -> String {
     match effect {
-        Some(effect) => format!("what an earlier commit left to do cannot be done: {} ({})", effect.name, effect.key),
+        Some(effect) => {
+            let (name, about) = (&effect.name, &effect.key);
+            format!("what an earlier commit left to do cannot be done, and is tried again in an hour: {name} ({about})")
+        }
         None => "what earlier commits left to do cannot be read".to_owned(),
     }
 }
