@@ -12,7 +12,8 @@ pub(in crate::documents) mod text;
 
 use crate::generated::shapes as tables;
 use crate::json::{Kind, Value};
-use crate::{Code, Error, Rule, rules};
+use crate::rules::{Broken, check};
+use crate::{Code, Error, Rule};
 use alloc::{string::String, vec::Vec};
 
 /// One shape of the tables. The constants of [`crate::generated::shapes`] name those of whole documents.
@@ -69,7 +70,7 @@ pub(crate) fn member(shape: ShapeId, member: &str) -> Option<ShapeId> {
 
 /// Whether `it` is a text as the member `name` of the closed object `shape` must be; not where there is no such member.
 pub(crate) fn fits(shape: ShapeId, name: &str, it: &str) -> bool {
-    member(shape, name).is_some_and(|member| text_fault(at(member.0), it).is_none())
+    member(shape, name).is_some_and(|member| text_rules(at(member.0), it).is_ok())
 }
 
 /// Checks `value` against `shape`. The error has `code`, the pointer of the fault in the whole text, and a detail that
@@ -122,7 +123,7 @@ impl<'a> Checker<'a> {
     }
 
     fn must_at(&self, rule: Rule, holds: bool, pointer: impl FnOnce() -> String) -> Result<(), Error> {
-        rules::check(rule, holds).map_err(|broken| broken.as_code(self.code, pointer()))
+        check(rule, holds).map_err(|broken| broken.as_code(self.code, pointer()))
     }
 
     fn value(&mut self, value: Value<'a>, shape: Shape) -> Result<(), Error> {
@@ -209,30 +210,36 @@ impl<'a> Checker<'a> {
     }
 
     fn text(&self, value: Value<'_>, it: &str, shape: Shape) -> Result<(), Error> {
-        text_fault(shape, it).map_or(Ok(()), |rule| self.must(rule, false, value))
+        text_rules(shape, it).map_err(|broken| broken.as_code(self.code, value.pointer()))
     }
 }
 
-/// The first rule of its shape that a text breaks.
-fn text_fault(shape: Shape, it: &str) -> Option<Rule> {
-    let broken = |rule: Rule, holds: bool| (!holds).then_some(rule);
+/// The rules of a text's shape, in their order.
+fn text_rules(shape: Shape, it: &str) -> Result<(), Broken> {
     let length = |min: u16, max: u16| {
-        broken(Rule::SH6, text::at_least(it, min)).or_else(|| broken(Rule::SH7, text::at_most(it, max)))
+        check(Rule::SH6, text::at_least(it, min))?;
+        check(Rule::SH7, text::at_most(it, max))
     };
     match shape {
-        Shape::ConstText(word) => broken(Rule::SH4, it == text_at(word)),
+        Shape::ConstText(word) => check(Rule::SH4, it == text_at(word)),
         Shape::Enum { first, count } => {
             let known = slice(tables::WORDS, first, count).iter().any(|word| text_at(*word) == it);
-            broken(Rule::SH5, known)
+            check(Rule::SH5, known)
         }
         Shape::Text { min, max } => length(min, max),
-        Shape::Identifier { min, max } => length(min, max).or_else(|| broken(Rule::SH9, text::is_plain(it))),
-        Shape::Base64url { min, max } => length(min, max).or_else(|| broken(Rule::SH10, text::is_base64url(it))),
-        Shape::Prefixed { prefix, min, max } => broken(Rule::SH8, text::is_prefixed(it, text_at(prefix), min, max)),
-        Shape::Code { prefix } => broken(Rule::SH8, text::is_code(it, text_at(prefix))),
-        Shape::Digest => broken(Rule::SH8, crate::digest::is_digest(it)),
-        Shape::DateTime => broken(Rule::SH11, crate::time::parse(it).is_ok()),
-        _ => None,
+        Shape::Identifier { min, max } => {
+            length(min, max)?;
+            check(Rule::SH9, text::is_plain(it))
+        }
+        Shape::Base64url { min, max } => {
+            length(min, max)?;
+            check(Rule::SH10, text::is_base64url(it))
+        }
+        Shape::Prefixed { prefix, min, max } => check(Rule::SH8, text::is_prefixed(it, text_at(prefix), min, max)),
+        Shape::Code { prefix } => check(Rule::SH8, text::is_code(it, text_at(prefix))),
+        Shape::Digest => check(Rule::SH8, crate::digest::is_digest(it)),
+        Shape::DateTime => check(Rule::SH11, crate::time::parse(it).is_ok()),
+        _ => Ok(()),
     }
 }
 
