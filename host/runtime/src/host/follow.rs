@@ -113,7 +113,7 @@ impl Host {
     }
 
     /// Performs stored effects until none is due.
-    fn perform_due(&self) {
+    pub(super) fn perform_due(&self) {
         while !self.0.follow.is_closed() {
             let leased = match self.patiently(|| self.lease_due()) {
                 Ok(leased) => leased,
