@@ -6,7 +6,7 @@
 use crate::verdicts::error;
 use crate::wit;
 use alloc::vec::Vec;
-use threadmesh_protocol::coordinator as core;
+use threadmesh_protocol::kernel as core;
 
 pub(crate) fn request(request: wit::Request) -> core::Request {
     core::Request {

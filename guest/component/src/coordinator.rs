@@ -7,7 +7,7 @@ use crate::verdicts::error;
 use crate::wit;
 use alloc::{string::String, vec::Vec};
 use threadmesh_protocol as protocol;
-use threadmesh_protocol::coordinator as core;
+use threadmesh_protocol::kernel as core;
 
 impl documents::Guest for Component {
     fn check(kind: String, text: String) -> Result<documents::Checked, types::Error> {
@@ -44,11 +44,11 @@ impl wit::Guest for Component {
     ) -> Result<wit::Step, types::Error> {
         let request = self::request(request);
         let answers: Vec<core::Answer> = answers.into_iter().map(answer).collect();
-        core::decide(&request, &answers, now, &entropy).map(step).map_err(error)
+        protocol::operations::decide(&request, &answers, now, &entropy).map(step).map_err(error)
     }
 
     fn operations() -> Vec<wit::Operation> {
-        core::operations().iter().map(operation).collect()
+        protocol::operations::operations().iter().map(operation).collect()
     }
 
     fn split(text: String) -> wit::Frame {

@@ -24,15 +24,20 @@ extern crate alloc;
 extern crate std;
 
 pub mod attestation;
-pub mod coordinator;
+mod authority;
+mod delivery;
 pub mod digest;
 pub mod documents;
 pub mod error;
 pub mod generated;
 pub mod json;
+pub mod kernel;
 pub mod lifecycle;
+pub mod operations;
 pub mod rendering;
+mod retention;
 pub mod rules;
+mod submission;
 pub mod time;
 
 pub use error::Error;

@@ -1,7 +1,7 @@
 //! A store in memory, as small as it can be: rows, index keys and the order of the boundary.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use threadmesh_protocol::coordinator::{Answer, AuditRecord, Decision, Entry, Query, Stored, Write};
+use threadmesh_protocol::kernel::{Answer, AuditRecord, Decision, Entry, Query, Stored, Write};
 
 /// Where audit records stand.
 const AUDIT: &str = "audit";

@@ -91,15 +91,15 @@ impl Session for Native {
     fn decide(&mut self, request: &Request, answers: &[Answer], now: f64, entropy: &str) -> Outcome<Step> {
         let answers: Vec<_> = answers.iter().cloned().map(conversions::answer).collect();
         let request = conversions::request(request.clone());
-        answered(protocol::coordinator::decide(&request, &answers, now, entropy).map(conversions::step))
+        answered(protocol::operations::decide(&request, &answers, now, entropy).map(conversions::step))
     }
 
     fn operations(&mut self) -> Result<Vec<Operation>, CoreError> {
-        Ok(protocol::coordinator::operations().iter().map(conversions::operation).collect())
+        Ok(protocol::operations::operations().iter().map(conversions::operation).collect())
     }
 
     fn split(&mut self, text: &str) -> Result<Frame, CoreError> {
-        let frame = protocol::coordinator::split(text);
+        let frame = protocol::kernel::split(text);
         Ok(Frame { batch: frame.batch, calls: frame.calls.into_iter().map(conversions::call).collect() })
     }
 }

@@ -21,7 +21,7 @@ use rows::{Asked, Rows};
 use serde_json::{Value, json};
 use stateright::{Model, Property};
 use std::{collections::BTreeSet, sync::Arc};
-use threadmesh_protocol::coordinator::{Principal, PrincipalKind};
+use threadmesh_protocol::kernel::{Principal, PrincipalKind};
 
 /// The moments: at the start, when leases have ended and calls have settled, and when everything is past its time.
 const MOMENTS: &[i64] = &[0, 61_000, 7_200_000];

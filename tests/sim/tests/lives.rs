@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, ops::RangeInclusive, sync::Arc, time::Instant};
 use threadmesh_native::{NativeCore, twin::Twin};
-use threadmesh_protocol::coordinator::operations;
+use threadmesh_protocol::operations::operations;
 use threadmesh_runtime::{Core, WasmCore};
 use threadmesh_sim::{
     coverage::{Coverage, rules},

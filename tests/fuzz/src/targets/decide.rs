@@ -14,8 +14,9 @@ use life::Life;
 use serde_json::Value as Other;
 use threadmesh_protocol::{
     Code, Error,
-    coordinator::{Answer, Decision, Query, Request, Step, decide},
     generated::limits::ROUNDS_MAX,
+    kernel::{Answer, Decision, Query, Request, Step},
+    operations::decide,
 };
 
 /// Steps of a scenario that are performed.

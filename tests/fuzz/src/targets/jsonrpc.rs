@@ -4,10 +4,10 @@ use super::decide::{self, rounds};
 use crate::store::Store;
 use serde_json::Value as Other;
 use threadmesh_protocol::{
-    coordinator::{Call, Principal, PrincipalKind, Request, Status, split},
     documents,
     generated::limits::BATCH_CALLS_MAX,
     json,
+    kernel::{Call, Principal, PrincipalKind, Request, Status, split},
 };
 
 /// When the calls are made: 2026-05-04T08:00:00Z.

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 use threadmesh_fuzz::targets::decide::cast::principal_from;
 use threadmesh_protocol::{
-    Error, attestation,
-    coordinator::{
+    Error, attestation, documents, json as rules,
+    kernel::{
         self, Answer, AuditRecord, Call, Decision, Effect, EffectKind, Entry, Query, Request, Status, Step, Stored,
         Write,
     },
-    documents, json as rules, lifecycle, time,
+    lifecycle, operations, time,
 };
 
 /// The answer of the function; the outer error says that the vector is none.
@@ -32,7 +32,7 @@ pub(crate) fn answer(function: &str, args: &Value) -> Result<Result<Value, Error
         "step" => lifecycle::step_text(text("machine"), text("state"), text("event")).map(Into::into),
         "check-reason" => lifecycle::check_reason(text("state"), text("reason")).map(Into::into),
         "check-combination" => lifecycle::check_combination(text("states")).map(Into::into),
-        "operations" => Ok(coordinator::operations().iter().map(operation).collect()),
+        "operations" => Ok(operations::operations().iter().map(operation).collect()),
         "decide" => decide(args, now, text("entropy"))?,
         other => return Err(format!("there is no function {other}")),
     })
@@ -62,7 +62,7 @@ fn of_text(function: &str, text: &str, kind: &str) -> Result<Value, Error> {
         "digest" => rules::parse(text).map(|tree| tree.digest().into()),
         "parse-time" => time::parse(text).map(Into::into),
         "split" => {
-            let frame = coordinator::split(text);
+            let frame = kernel::split(text);
             Ok(json!({ "batch": frame.batch, "calls": frame.calls.iter().map(call).collect::<Value>() }))
         }
         _ => documents::check(kind, text).map(|all| json!({ "canonical": all.canonical, "digest": all.digest })),
@@ -106,7 +106,7 @@ fn verdict(verdict: attestation::Verdict) -> Value {
     })
 }
 
-fn operation(known: &coordinator::Operation) -> Value {
+fn operation(known: &kernel::Operation) -> Value {
     json!({ "name": known.name, "readOnly": known.read_only, "internal": known.internal, "summary": known.summary })
 }
 
@@ -144,7 +144,7 @@ fn decide(args: &Value, now: f64, entropy: &str) -> Result<Result<Value, Error>,
         Answer { query, rows: answer["rows"].as_array().into_iter().flatten().map(row).collect() }
     };
     let answers: Vec<Answer> = args["answers"].as_array().ok_or("no answers")?.iter().map(answer).collect();
-    Ok(coordinator::decide(&request, &answers, now, entropy).map(step))
+    Ok(operations::decide(&request, &answers, now, entropy).map(step))
 }
 
 fn step(step: Step) -> Value {

@@ -7,7 +7,7 @@ use threadmesh_fuzz::{
     targets::decide::{cast, rounds_with},
 };
 use threadmesh_protocol::{
-    coordinator::{Decision, Effect, EffectKind, Request, Status, Step},
+    kernel::{Decision, Effect, EffectKind, Request, Status, Step},
     time,
 };
 

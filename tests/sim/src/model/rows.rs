@@ -13,8 +13,9 @@ use std::{
     hash::{Hash, Hasher},
     sync::Arc,
 };
-use threadmesh_protocol::coordinator::{
-    Answer, Decision, EffectKind, Principal, Query, Request, Status, Step, Stored, decide,
+use threadmesh_protocol::{
+    kernel::{Answer, Decision, EffectKind, Principal, Query, Request, Status, Step, Stored},
+    operations::decide,
 };
 
 /// The collections that are part of the state.

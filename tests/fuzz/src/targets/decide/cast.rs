@@ -1,7 +1,7 @@
 //! The calls of a scenario: who makes them, with what was kept of earlier answers.
 
 use serde_json::{Map, Value};
-use threadmesh_protocol::coordinator::{Principal, PrincipalKind, Request};
+use threadmesh_protocol::kernel::{Principal, PrincipalKind, Request};
 
 /// The call of a step. Nothing where the step is none, or takes what was never kept.
 pub fn request(scenario: &Value, step: &Value, kept: &Map<String, Value>) -> Option<Request> {

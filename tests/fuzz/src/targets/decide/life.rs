@@ -6,7 +6,8 @@ use serde_json::{Map, Value as Other};
 use std::collections::BTreeSet;
 use threadmesh_protocol::{
     Code,
-    coordinator::{Answer, Decision, Effect, EffectKind, Principal, Request, Status, Step, decide},
+    kernel::{Answer, Decision, Effect, EffectKind, Principal, Request, Status, Step},
+    operations::decide,
     time,
 };
 

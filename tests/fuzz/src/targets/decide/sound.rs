@@ -4,8 +4,9 @@ use super::{key, of_tenant};
 use crate::{store::Store, targets::canonical_json::WIDE};
 use serde_json::Value as Other;
 use threadmesh_protocol::{
-    coordinator::{Decision, Effect, EffectKind, Operation, PrincipalKind, Request, Status, operations},
     json,
+    kernel::{Decision, Effect, EffectKind, Operation, PrincipalKind, Request, Status},
+    operations::operations,
 };
 
 /// The rows of a decision, and its answer, are such as a host may commit and pass on.

@@ -1,0 +1,217 @@
+//! `tasks.updateRuntime`, `tasks.rotateIncarnation`: a task moves on, and undecided mail that speaks of what is over is
+//! marked stale, so that its sender learns of it. What one commit cannot hold follows in further ones.
+
+use crate::authority::{
+    gate::staleness,
+    task::{self, Task},
+    tasks,
+};
+use crate::delivery::{
+    life::Life,
+    relabel::{self, Label, PAGE},
+};
+use crate::generated::machines::Reason;
+use crate::json::Writer;
+use crate::kernel::{
+    Query,
+    audit::{Event, detail},
+    boxes::Box,
+    context::Context,
+    fields::Fields,
+    flow::Flow,
+    records::{Party, Row},
+    streams::Streams,
+};
+use crate::rules::check;
+use crate::{Rule, time};
+use alloc::{format, string::String, vec::Vec};
+
+/// `tasks.updateRuntime`: what the task is at. Members that are absent keep their value; objectiveVersion never goes
+/// down.
+pub(crate) fn update(cx: &mut Context<'_>) -> Flow<String> {
+    if let Some(cursor) = &cx.request.cursor {
+        return update_rest(cx, cursor);
+    }
+    let runtime = cx.params.member("runtime")?;
+    if let Some(own) = own_party(cx, "task")? {
+        cx.hint(&Life::find_urgent(cx.tenant(), &own, 0, PAGE));
+    }
+    let mut row = tasks::changeable(cx, "task")?;
+    if cx.replayed()? {
+        return Ok(tasks::view(&row.record));
+    }
+    let mail = Life::find_urgent(cx.tenant(), &row.record.party, 0, PAGE);
+    cx.fetch(&[&mail, &Box::find(&row.id)])?;
+    let mut streams = Streams::default();
+    streams.load(cx, [row.id.clone()])?;
+    tasks::current(cx, &row.record)?;
+    let (known, next) = (row.record.objective, runtime.maybe_int("objectiveVersion"));
+    check(Rule::TK6, next.is_none_or(|next| known.is_none_or(|known| next >= known)))?;
+    row.record.take_runtime(runtime);
+    row.record.revision = row.record.revision.saturating_add(1);
+    let told = detail(&[("runtimeDigest", &runtime.digest())]);
+    tasks::save(cx, &mut streams, &row, "task-runtime-updated", told)?;
+    mark_stale(cx, &mut streams, &row, &mail)?;
+    streams.save(cx);
+    Ok(tasks::view(&row.record))
+}
+
+/// Goes on after the order number in the cursor, for the task in it.
+fn update_rest(cx: &mut Context<'_>, cursor: &str) -> Flow<String> {
+    let named = cursor.split_once(':').and_then(|(after, id)| Some((after.parse::<i64>().ok()?, id)));
+    let (after, id) = named.ok_or_else(relabel::no_cursor)?;
+    let row = continued(cx, id)?;
+    let mail = Life::find_urgent(cx.tenant(), &row.record.party, after.saturating_add(1), PAGE);
+    cx.fetch(&[&mail])?;
+    let mut streams = Streams::default();
+    streams.load(cx, [row.id.clone()])?;
+    mark_stale(cx, &mut streams, &row, &mail)?;
+    streams.save(cx);
+    Ok(tasks::view(&row.record))
+}
+
+/// The task that a continuation is about.
+fn continued(cx: &mut Context<'_>, id: &str) -> Flow<Row<Task>> {
+    cx.hint(&Box::find(id));
+    Task::read(cx.lookup(task::COLLECTION, id)?.ok_or_else(relabel::no_cursor)?)
+}
+
+/// Marks the steers and interrupts of a page whose freshness does not fit the task any more.
+fn mark_stale(cx: &mut Context<'_>, streams: &mut Streams, row: &Row<Task>, mail: &Query) -> Flow<()> {
+    let (lives, more) = relabel::page(cx, mail)?;
+    if let Some(last) = lives.last().filter(|_| more) {
+        cx.proceed = Some(format!("{}:{}", last.record.cursor, row.id));
+    }
+    let mut stale = Vec::new();
+    for life in lives {
+        let reason = life.record.freshness.as_deref().map(|freshness| staleness(freshness, &row.record)).transpose()?;
+        if let Some(reason) = reason.flatten() {
+            stale.push((life, reason));
+        }
+    }
+    let tenant = cx.tenant();
+    let senders: Vec<String> = stale.iter().map(|(life, _)| life.record.sender.key(tenant)).collect();
+    streams.load(cx, senders)?;
+    for (life, reason) in stale {
+        relabel::relabel(cx, streams, life, Label::Stale(reason))?;
+    }
+    Ok(())
+}
+
+/// The party that the params name in `member`, where it can only be one of the caller's own scope.
+fn own_party(cx: &Context<'_>, member: &str) -> Flow<Option<Party>> {
+    Ok(cx.own_party(cx.task_in(member)?))
+}
+
+/// `tasks.rotateIncarnation`: retires an incarnation and registers the next one of the same task and owner, which keeps
+/// what the task consented to. Grants, claims and credentials of the old one end with it.
+pub(crate) fn rotate(cx: &mut Context<'_>) -> Flow<String> {
+    cx.control_plane()?;
+    if let Some(cursor) = &cx.request.cursor {
+        return rotate_rest(cx, cursor);
+    }
+    let input = cx.params.member("next")?;
+    tasks::adapter_reference(input.get("adapterRef"))?;
+    check(Rule::TK7, input.text("taskId")? == cx.params.member("previous")?.text("taskId")?)?;
+    if let Some(own) = own_party(cx, "previous")? {
+        rotation_facts(cx, &own)?;
+    }
+    let previous = tasks::changeable(cx, "previous")?;
+    let (mail, next) = rotation_facts(cx, &previous.record.party)?;
+    cx.fetch(&[])?;
+    let mut streams = Streams::default();
+    streams.load(cx, [previous.id.clone(), next.id.clone()])?;
+    let registered = cx.one(&Task::find_own(cx.tenant(), &next.record.party.owner, &next.record.party.incarnation))?;
+    let registered = registered.map(Task::read).transpose()?;
+    let replayed = cx.replayed()?;
+    let (previous, next) = match registered {
+        Some(next) if replayed => (previous, next),
+        registered => {
+            tasks::current(cx, &previous.record)?;
+            check(Rule::TK2, registered.is_none())?;
+            retire(cx, &mut streams, previous, next)?
+        }
+    };
+    if !replayed {
+        leave_behind(cx, &mut streams, &previous, &mail)?;
+    }
+    Ok(rotation(&previous.record, &next.record))
+}
+
+/// Marks a page of what was sent to an incarnation that is over.
+fn leave_behind(cx: &mut Context<'_>, streams: &mut Streams, previous: &Row<Task>, mail: &Query) -> Flow<()> {
+    let (lives, more) = relabel::page(cx, mail)?;
+    relabel::streams(cx, streams, &lives)?;
+    cx.proceed = more.then(|| previous.id.clone());
+    for life in lives {
+        relabel::relabel(cx, streams, life, Label::Stale(Reason::StaleIncarnation))?;
+    }
+    streams.save(cx);
+    Ok(())
+}
+
+/// Goes on with the incarnation in the cursor, which is retired.
+fn rotate_rest(cx: &mut Context<'_>, cursor: &str) -> Flow<String> {
+    let previous = continued(cx, cursor)?;
+    previous.record.retired_at.ok_or_else(relabel::no_cursor)?;
+    let mail = Life::find_open(cx.tenant(), &previous.record.party, 0, PAGE);
+    leave_behind(cx, &mut Streams::default(), &previous, &mail)?;
+    Ok(tasks::view(&previous.record))
+}
+
+/// Asks for what a rotation of `previous` needs; the undecided mail of it, and the next incarnation as the params name
+/// it.
+fn rotation_facts(cx: &mut Context<'_>, previous: &Party) -> Flow<(Query, Row<Task>)> {
+    let tenant = cx.tenant();
+    let record = Task::from_input(cx.params.member("next")?, previous.owner.clone())?;
+    let id = record.party.key(tenant);
+    let mail = Life::find_open(tenant, previous, 0, PAGE);
+    let own = Task::find_own(tenant, &record.party.owner, &record.party.incarnation);
+    for query in [&mail, &own, &Box::find(&previous.key(tenant)), &Box::find(&id)] {
+        cx.hint(query);
+    }
+    Ok((mail, Row { id, revision: 0, record }))
+}
+
+/// One ends, the next begins, in one commit.
+fn retire(
+    cx: &mut Context<'_>,
+    streams: &mut Streams,
+    mut previous: Row<Task>,
+    mut next: Row<Task>,
+) -> Flow<(Row<Task>, Row<Task>)> {
+    let task = &mut previous.record;
+    task.state = "archived".into();
+    task.retired_at = Some(cx.now);
+    task.revision = task.revision.saturating_add(1);
+    (next.record.mute, next.record.quiet_until) = (task.mute, task.quiet_until);
+    let told = detail(&[
+        ("nextIncarnationId", &next.record.party.incarnation),
+        ("previousIncarnationId", &task.party.incarnation),
+        ("registrationDigest", &next.record.registered),
+    ]);
+    let event = Event { kind: "task-rotated", revision: task.revision, detail: told, ..Event::default() };
+    streams.record(cx, &[&previous.id, &next.id], &event)?;
+    tasks::write(cx, &previous);
+    tasks::write(cx, &next);
+    cx.resource = Some((next.id.clone(), 0));
+    Ok((previous, next))
+}
+
+fn rotation(previous: &Task, next: &Task) -> String {
+    let mut w = Writer::new();
+    w.begin_object();
+    w.key("previous");
+    w.begin_object();
+    w.member_str("taskId", &previous.party.task);
+    w.member_str("incarnationId", &previous.party.incarnation);
+    w.member_int("revision", previous.revision);
+    w.member_opt_str("retiredAt", previous.retired_at.map(time::format).as_deref());
+    w.end_object();
+    w.key("current");
+    w.begin_object();
+    next.view(&mut w);
+    w.end_object();
+    w.end_object();
+    w.finish()
+}

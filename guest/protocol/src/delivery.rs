@@ -1,0 +1,20 @@
+//! Messages: sent, claimed, decided, shown, passed on, and what is known to have become of them.
+
+pub(crate) mod admission;
+pub(crate) mod admit;
+pub(crate) mod batch;
+pub(crate) mod budget;
+pub(crate) mod evidence;
+pub(crate) mod facts;
+pub(crate) mod forward;
+pub(crate) mod inspect;
+pub(crate) mod interrupt;
+pub(crate) mod life;
+pub(crate) mod mailbox;
+pub(crate) mod message;
+pub(crate) mod outcome;
+pub(crate) mod reads;
+pub(crate) mod relabel;
+pub(crate) mod respond;
+pub(crate) mod scene;
+pub(crate) mod send;

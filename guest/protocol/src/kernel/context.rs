@@ -1,0 +1,318 @@
+//! What one step works with: the request, the facts that came back, and what it is going to commit.
+
+use crate::kernel::{
+    Answer, AuditRecord, Effect, Entry, Principal, PrincipalKind, Query, Request, Stored, Write,
+    flow::{Flow, Stop},
+    keys,
+    replay::{self, Replay},
+};
+use crate::{
+    Code, Error, Rule,
+    digest::{hex, sha256, sha256_text},
+    documents::Params,
+    json::Value,
+    rules,
+};
+use alloc::{format, string::String, vec::Vec};
+
+/// How many rows of other scopes under the same ids are looked through.
+const CROWD_MAX: u32 = 1000;
+
+/// The state of one operation.
+pub(crate) struct Context<'a> {
+    /// The request.
+    pub request: &'a Request,
+    /// The authenticated caller.
+    pub principal: &'a Principal,
+    /// The params, shape-checked.
+    pub params: Value<'a>,
+    /// The same, with the documents among them.
+    pub shaped: Params<'a>,
+    /// Milliseconds since the epoch.
+    pub now: i64,
+    /// 64 hex digits.
+    pub entropy: &'a str,
+    answers: &'a [Answer],
+    /// Queries without an answer.
+    pub missing: Vec<Query>,
+    /// What to commit.
+    pub writes: Vec<Write>,
+    /// What to do after the commit.
+    pub effects: Vec<Effect>,
+    /// Audit records.
+    pub audit: Vec<AuditRecord>,
+    /// Topics touched.
+    pub topics: Vec<String>,
+    /// Continuation.
+    pub proceed: Option<String>,
+    /// Whether this is a replay.
+    pub replay: bool,
+    /// Whether the caller holds a grant for the pair, so that reasons may be shown.
+    pub disclose: bool,
+    /// Asks for more about a message, by its row, in the round that brings everyone concerned.
+    pub bring: Option<fn(&mut Self, &str)>,
+    /// What a keyed operation made or changed: the row and the record's revision.
+    pub resource: Option<(String, i64)>,
+    keyed: Option<Keyed>,
+}
+
+/// The idempotency key of this call: where its use is stored, and the digest of the content once it was needed.
+struct Keyed {
+    id: String,
+    digest: Option<String>,
+}
+
+impl<'a> Context<'a> {
+    /// A fresh context.
+    pub fn new(
+        request: &'a Request,
+        principal: &'a Principal,
+        shaped: Params<'a>,
+        answers: &'a [Answer],
+        now: i64,
+        entropy: &'a str,
+    ) -> Self {
+        Self {
+            request,
+            principal,
+            params: shaped.part().value(),
+            shaped,
+            now,
+            entropy,
+            answers,
+            missing: Vec::new(),
+            writes: Vec::new(),
+            effects: Vec::new(),
+            audit: Vec::new(),
+            topics: Vec::new(),
+            proceed: None,
+            replay: false,
+            disclose: false,
+            bring: None,
+            resource: None,
+            keyed: None,
+        }
+    }
+
+    /// The answers so far.
+    pub fn answers(&self) -> &'a [Answer] {
+        self.answers
+    }
+
+    /// The same call over other answers, with nothing to commit yet and without the idempotency key, which stands for
+    /// the whole.
+    pub fn over<'b>(&self, answers: &'b [Answer]) -> Context<'b>
+    where
+        'a: 'b,
+    {
+        Context::new(self.request, self.principal, self.shaped, answers, self.now, self.entropy)
+    }
+
+    /// Reads the idempotency key: its scope is the principal and the operation, and the worker where `by_worker`.
+    pub fn read_key(&mut self, by_worker: bool) -> Flow<()> {
+        let key = self.params.get("idempotencyKey").and_then(|key| key.as_str()).unwrap_or("");
+        let worker = self.principal.worker.as_deref().filter(|_| by_worker).unwrap_or("");
+        let parts = [self.scope().as_str(), self.request.operation.as_str(), worker, key].join("\u{0}");
+        let id = keys::key(&[self.tenant(), &hex(&sha256(parts.as_bytes()))]);
+        self.keyed = Some(Keyed { id, digest: None });
+        Ok(())
+    }
+
+    /// Takes the digest of a document for that of the params, where they hold nothing else beside the key: it is
+    /// needed anyway, and means the same.
+    pub fn content_digest(&mut self, digest: &str) {
+        if let Some(keyed) = &mut self.keyed {
+            keyed.digest = Some(digest.into());
+        }
+    }
+
+    /// The digest that the use of the key is compared by.
+    fn digest_of(&self, keyed: &Keyed) -> String {
+        keyed.digest.clone().unwrap_or_else(|| self.params.digest())
+    }
+
+    /// Whether this call was made before with the same content. To be asked after authorisation, so that a replay
+    /// passes today's.
+    pub fn replayed(&mut self) -> Flow<bool> {
+        Ok(self.past()?.is_some())
+    }
+
+    /// What this call came to when it was made before with the same content; see [`replayed`](Self::replayed).
+    pub fn past(&mut self) -> Flow<Option<Replay>> {
+        let Some(keyed) = &self.keyed else { return Ok(None) };
+        let query = Replay::find(&keyed.id);
+        let Some(row) = self.one(&query)? else { return Ok(None) };
+        let past = Replay::read(row)?;
+        let digest = self.keyed.as_ref().map(|keyed| self.digest_of(keyed));
+        rules::check(Rule::OP6, Some(&past.digest) == digest.as_ref())?;
+        self.replay = true;
+        Ok(Some(past))
+    }
+
+    /// Stores the use of the idempotency key.
+    pub fn close_key(&mut self) {
+        let Some(keyed) = self.keyed.take().filter(|_| !self.replay) else { return };
+        let (resource, revision) = self.resource.take().unwrap_or_default();
+        let text = Replay { digest: self.digest_of(&keyed), resource, revision }.text();
+        self.write(replay::COLLECTION, &keyed.id, 0, text, Vec::new());
+    }
+
+    /// The tenant of the caller.
+    pub fn tenant(&self) -> &'a str {
+        &self.principal.tenant
+    }
+
+    /// Stops with the missing queries among `queries`, so that one round brings them all.
+    pub fn fetch(&mut self, queries: &[&Query]) -> Flow<()> {
+        if let Some(query) = self.keyed.as_ref().map(|keyed| Replay::find(&keyed.id)) {
+            self.hint(&query);
+        }
+        for query in queries {
+            self.hint(query);
+        }
+        if self.missing.is_empty() { Ok(()) } else { Err(Stop::Needs) }
+    }
+
+    /// Asks for `query` together with whatever is fetched next.
+    pub fn hint(&mut self, query: &Query) {
+        if self.answer(query).is_none() && !self.missing.contains(query) {
+            self.missing.push(query.clone());
+        }
+    }
+
+    /// The rows for `query`; asks for them where no answer is there yet.
+    pub fn rows(&mut self, query: &Query) -> Flow<&'a [Stored]> {
+        self.fetch(&[query])?;
+        let answer = self.answer(query).ok_or(Stop::Needs)?;
+        check_shape(answer)?;
+        Ok(&answer.rows)
+    }
+
+    /// The rows for `query`, which has a small limit, for ids that other scopes may use too: where the limit was
+    /// reached, a second query brings the rest, so that nobody's row can be crowded out.
+    pub fn crowd(&mut self, query: &Query) -> Flow<&'a [Stored]> {
+        let rows = self.rows(query)?;
+        if rows.len() < usize::try_from(query.limit).unwrap_or(usize::MAX) {
+            return Ok(rows);
+        }
+        self.rows(&Query { limit: CROWD_MAX, ..query.clone() })
+    }
+
+    /// The only row for `query`.
+    pub fn one(&mut self, query: &Query) -> Flow<Option<&'a Stored>> {
+        Ok(self.rows(query)?.first())
+    }
+
+    /// The row `id` of `collection`, from any answer that shows whether it is there; asks for it otherwise.
+    pub fn lookup(&mut self, collection: &str, id: &str) -> Flow<Option<&'a Stored>> {
+        for answer in self.answers.iter().filter(|answer| answer.query.collection == collection) {
+            if let Some(row) = answer.rows.iter().find(|row| row.id == id) {
+                check_shape(answer)?;
+                return Ok(Some(row));
+            }
+            if answer.covers(id) && answer.has_room() {
+                return Ok(None);
+            }
+        }
+        self.one(&keys::row(collection, id))
+    }
+
+    /// Asks for the row `id` of `collection` together with whatever is fetched next, where no answer shows it.
+    pub fn want(&mut self, collection: &str, id: &str) {
+        // What is missing is noted; an answer of the wrong shape is found when the row is read.
+        let _ = self.lookup(collection, id);
+    }
+
+    fn answer(&self, query: &Query) -> Option<&'a Answer> {
+        self.answers.iter().find(|answer| answer.query == *query)
+    }
+
+    /// Writes a row: `expected` is the revision that was read, 0 for a new row.
+    pub fn write(&mut self, collection: &str, id: &str, expected: u32, body: String, entries: Vec<Entry>) {
+        self.writes.push(Write { collection: collection.into(), id: id.into(), expected, body: Some(body), entries });
+    }
+
+    /// Removes a row that was read.
+    pub fn remove(&mut self, collection: &str, row: &Stored) {
+        let (collection, id) = (collection.into(), row.id.clone());
+        self.writes.push(Write { collection, id, expected: row.revision, body: None, entries: Vec::new() });
+    }
+
+    /// 32 hex digits that depend on the caller, its worker and all of the request, for identifiers that the core makes.
+    /// Whatever can be done twice with other effect differs in one of them: that is the scope of the idempotency key.
+    pub fn request_hash(&self, purpose: &str) -> String {
+        let (principal, worker) = (self.scope(), self.principal.worker.as_deref().unwrap_or(""));
+        let text = [purpose, &principal, worker, &self.request.operation, &self.request.params].join("\u{0}");
+        hex(&sha256(text.as_bytes())).chars().take(32).collect()
+    }
+
+    /// A secret from the entropy of this call.
+    pub fn secret(&self, purpose: &str) -> String {
+        sha256_text([purpose, "\u{0}", self.entropy].concat().as_bytes())
+    }
+
+    /// Who the caller is, as a key of idempotency and budgets: never the credential, so that rotating one loses nothing.
+    pub fn scope(&self) -> String {
+        let Principal { tenant, id, incarnation, owner, .. } = self.principal;
+        let (incarnation, owner) = (incarnation.as_deref().unwrap_or(""), owner.as_deref().unwrap_or(""));
+        crate::kernel::keys::key(&[tenant, self.principal.kind.name(), id, incarnation, owner])
+    }
+
+    /// The caller is a user or a policy.
+    pub fn control_plane(&self) -> Flow<()> {
+        let kind = self.principal.kind;
+        Ok(rules::check(Rule::OP3, matches!(kind, PrincipalKind::User | PrincipalKind::Policy))?)
+    }
+}
+
+impl Answer {
+    /// Whether the row with this id would be found by the query.
+    pub(crate) fn covers(&self, id: &str) -> bool {
+        let Query { index, start, end, .. } = &self.query;
+        let inside = match end {
+            None => start == id,
+            Some(end) => id >= start.as_str() && id < end.as_str(),
+        };
+        index.is_empty() && inside
+    }
+
+    /// Whether all rows that there are were found: a full page may have left some out.
+    pub(crate) fn has_room(&self) -> bool {
+        self.rows.len() < usize::try_from(self.query.limit).unwrap_or(0)
+    }
+}
+
+/// Refuses answers that no store could give: they are misuse by the host.
+fn check_shape(answer: &Answer) -> Flow<()> {
+    let Answer { query, rows } = answer;
+    let fits = |row: &Stored| match &query.end {
+        None => row.key == query.start,
+        Some(end) => row.key >= query.start && row.key < *end,
+    };
+    let ordered = |pair: &[Stored]| match pair {
+        [first, second] if query.reverse => first.key >= second.key,
+        [first, second] => first.key <= second.key,
+        _ => true,
+    };
+    let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+    let sound =
+        count <= query.limit && rows.iter().all(|row| fits(row) && row.revision > 0) && rows.windows(2).all(ordered);
+    if sound {
+        return Ok(());
+    }
+    let detail = format!("the answer for collection {} does not fit its query", query.collection);
+    Err(Stop::Misuse(Error::new(Code::HostMisuse, "", detail)))
+}
+
+impl PrincipalKind {
+    /// The kind as text.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Policy => "policy",
+            Self::Task => "task",
+            Self::Operator => "operator",
+            Self::Host => "host",
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! What ends with time: mail past its expiry, and content past its retention.
+
+pub(crate) mod content;
+pub(crate) mod expiry;
+pub(crate) mod purge;
