@@ -7,9 +7,10 @@ use crate::open::{Opened, Opening};
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
+use threadmesh_runtime::rpc::{self, Answer};
 use threadmesh_runtime::wit::Status;
 use threadmesh_server::functions;
-use threadmesh_server::hosted::{principal, refusal};
+use threadmesh_server::hosted::principal;
 use threadmesh_server::tokens::{Entry, Principal, Secret, TokenBook};
 
 /// How long the calls of one operation are waited for. They have their own deadlines; this only bounds the program.
@@ -68,14 +69,14 @@ impl Mesh for Local {
         let host = self.opened.host();
         if let Some(answer) = functions::answer(host.core(), method, params) {
             return Ok(match answer {
-                threadmesh_server::service::Answer::Result(text) => Ok(text),
-                threadmesh_server::service::Answer::Error(error) => Err(reply(&error)),
+                Answer::Result(text) => Ok(text),
+                Answer::Error(error) => Err(reply(&error)),
             });
         }
         let done = match host.call(Some(&principal(&self.entry)), method, params) {
             Ok(done) => done,
             // Whoever runs this may see the cause: the database is theirs.
-            Err(error) => return Ok(Err(Failure { detail: error.to_string(), ..reply(&refusal(&error)) })),
+            Err(error) => return Ok(Err(Failure { detail: error.to_string(), ..reply(&rpc::failed(&error)) })),
         };
         if !self.opened.perform_now(done.calls, PATIENCE)? {
             return Err(Failure::unusable(

@@ -3,6 +3,7 @@
 use crate::failure::{Exit, Failure};
 use serde_json::Value;
 use threadmesh_runtime::codes;
+use threadmesh_runtime::rpc::Refusal;
 use threadmesh_server::tokens::Principal;
 
 /// The text of a `result` member, or the refusal.
@@ -42,22 +43,16 @@ pub fn fresh_key() -> String {
 
 /// The `error` member of a JSON-RPC answer as a failure: refused, or unusable where the fault is not the caller's.
 pub fn reply(error: &str) -> Failure {
-    let error: Value = serde_json::from_str(error).unwrap_or_default();
-    let data = &error["data"];
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let code = match data["code"].as_str() {
-        Some(code) => code.to_owned(),
-        None => text(&error["message"]),
-    };
-    let (exit, usual) = match threadmesh_server::service::group(&code) {
+    let refusal = Refusal::read(error);
+    let (exit, usual) = match refusal.group() {
         Some("unavailable") => (Exit::Unusable, "try again; `threadmesh doctor` says what is wrong"),
         Some("misuse" | "trap") | None => (Exit::Unusable, "run `threadmesh doctor`"),
-        Some(_) if code == "store-outcome-unknown" => (Exit::Unusable, ""),
-        Some(_) if data["retryable"] == true => (Exit::Refused, "this may pass: look again, then try again"),
+        Some(_) if refusal.code == "store-outcome-unknown" => (Exit::Unusable, ""),
+        Some(_) if refusal.retryable => (Exit::Refused, "this may pass: look again, then try again"),
         Some(_) => (Exit::Refused, ""),
     };
-    let detail = text(&data["detail"]);
+    let Refusal { code, pointer, detail, .. } = refusal;
     let known = codes::next(&code, &detail);
     let next = if known.is_empty() { usual } else { known }.to_owned();
-    Failure { exit, code, pointer: text(&data["pointer"]), detail, next }
+    Failure { exit, code, pointer, detail, next }
 }

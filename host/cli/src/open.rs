@@ -15,7 +15,7 @@ use threadmesh_runtime::dispatcher::{CallEffect, Caller, Config, Dispatcher, Not
 use threadmesh_runtime::host::{Clock, Host, Performer, ReplayFiles, itself};
 use threadmesh_runtime::store::{Effect as StoredEffect, Store};
 use threadmesh_runtime::wit::{Effect, Status};
-use threadmesh_runtime::{Core, WasmCore, codes};
+use threadmesh_runtime::{Core, WasmCore, codes, rpc};
 use threadmesh_server::hosted::{self, Hosted, Perform};
 use threadmesh_server::tokens::Taken;
 use threadmesh_store_sqlite::{OpenError, Options, SqliteStore};
@@ -243,7 +243,7 @@ struct AsHost {
 impl Caller for AsHost {
     fn call(&self, tenant: &str, method: &str, params: &str) -> Result<String, Refusal> {
         let reply = self.host.call(Some(&itself(tenant)), method, params);
-        let reply = reply.map_err(|error| refusal(&hosted::refusal(&error)))?;
+        let reply = reply.map_err(|error| refusal(&rpc::failed(&error)))?;
         match reply.status {
             Status::Refused => Err(refusal(&reply.body)),
             Status::Accepted | Status::Replayed => Ok(reply.body),
@@ -264,10 +264,8 @@ impl Caller for AsHost {
 }
 
 fn refusal(error: &str) -> Refusal {
-    let error: serde_json::Value = serde_json::from_str(error).unwrap_or_default();
-    let data = &error["data"];
-    let text = |name: &str| data[name].as_str().unwrap_or_default().to_owned();
-    Refusal { code: text("code"), detail: text("detail"), retryable: data["retryable"] == true }
+    let rpc::Refusal { code, detail, retryable, .. } = rpc::Refusal::read(error);
+    Refusal { code, detail, retryable }
 }
 
 /// A clock that shows the milliseconds since the Unix epoch that stand in a file, so that a test can set it while a

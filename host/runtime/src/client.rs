@@ -38,27 +38,20 @@ mod tests;
 
 pub use generated::types;
 
+pub use crate::rpc::{Answer, Refusal};
+
 use crate::host::Cancel;
-use crate::wit::{Effect, ErrorCode, Principal, Status};
-use crate::{Host, codes};
+use crate::wit::{Effect, Principal};
+use crate::{Host, rpc};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::marker::PhantomData;
 
 /// What carries calls to a host, as one authenticated caller.
 pub trait Transport: Send + Sync {
     /// Runs one operation. `params` is the text of an object.
     fn call(&self, method: &str, params: &str) -> Result<Answer, TransportError>;
-}
-
-/// How a call ended: the text of the `result` or of the `error` member of a JSON-RPC response.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// It was carried out.
-    Result(String),
-    /// It was refused, or could not be carried out.
-    Error(String),
 }
 
 /// Nobody answered: whether the call was carried out is not known. Send it again with its idempotency key.
@@ -93,41 +86,6 @@ pub enum ClientError {
         /// What is wrong with it.
         detail: String,
     },
-}
-
-/// The `error` member of a response.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{code}: {detail}")]
-pub struct Refusal {
-    /// The code, as in spec/errors.md.
-    pub code: String,
-    /// The public code, `threadmesh_…`.
-    pub public_code: String,
-    /// The JSON-RPC number.
-    pub number: i64,
-    /// Whether the same call may succeed later.
-    pub retryable: bool,
-    /// A JSON Pointer into the params; empty for the whole of them.
-    pub pointer: String,
-    /// What is wrong, as a sentence.
-    pub detail: String,
-}
-
-impl Refusal {
-    /// Reads the text of an `error` member; what it lacks is empty.
-    pub fn read(text: &str) -> Self {
-        let error: Value = serde_json::from_str(text).unwrap_or_default();
-        let data = &error["data"];
-        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        Refusal {
-            code: word(&data["code"]),
-            public_code: word(&error["message"]),
-            number: error["code"].as_i64().unwrap_or_default(),
-            retryable: data["retryable"] == true,
-            pointer: word(&data["pointer"]),
-            detail: word(&data["detail"]),
-        }
-    }
 }
 
 /// What an operation answers that takes an idempotency key.
@@ -231,19 +189,6 @@ pub fn fresh_key() -> String {
     bytes.iter().fold(String::from("idem_"), |text, byte| format!("{text}{byte:02x}"))
 }
 
-/// The `error` member for a call that the host could not carry out. What it knows of the cause is not for callers.
-fn fault_text(code: ErrorCode) -> String {
-    let (public, detail) = (codes::public(code), codes::meaning(code));
-    let data = json!({
-        "threadmeshCode": public,
-        "code": codes::name(code),
-        "pointer": "",
-        "retryable": codes::retryable(code),
-        "detail": detail,
-    });
-    json!({"code": codes::rpc(code), "message": public, "data": data}).to_string()
-}
-
 /// A host in this process, as one principal.
 pub struct Embedded<P> {
     host: Host,
@@ -260,14 +205,11 @@ impl<P: Fn(Effect) + Send + Sync> Embedded<P> {
 
 impl<P: Fn(Effect) + Send + Sync> Transport for Embedded<P> {
     fn call(&self, method: &str, params: &str) -> Result<Answer, TransportError> {
-        let reply = match self.host.call_until(Some(&self.principal), method, params, &Cancel::default()) {
+        let mut reply = match self.host.call_until(Some(&self.principal), method, params, &Cancel::default()) {
             Ok(reply) => reply,
-            Err(fault) => return Ok(Answer::Error(fault_text(fault.code()))),
+            Err(fault) => return Ok(Answer::Error(rpc::failed(&fault))),
         };
-        reply.calls.into_iter().for_each(|effect| (self.perform)(effect));
-        Ok(match reply.status {
-            Status::Refused => Answer::Error(reply.body),
-            Status::Accepted | Status::Replayed => Answer::Result(reply.body),
-        })
+        std::mem::take(&mut reply.calls).into_iter().for_each(|effect| (self.perform)(effect));
+        Ok(reply.into_answer())
     }
 }

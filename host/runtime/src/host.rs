@@ -28,7 +28,6 @@ pub use builder::Builder;
 pub use clock::{Clock, ClockError, SystemClock};
 pub use effects::{Performer, StuckSink, itself};
 pub use error::HostError;
-pub use frames::error_response;
 pub use replay::ReplayFiles;
 pub use taken::untaken;
 pub use wait::Cancel;

@@ -4,17 +4,16 @@
 //! the next call. Every operation either reads or has an idempotency key, so that a call whose connection broke may be
 //! sent once more over a new one, where that is wished ([`SocketClient::repeating`]).
 
-use crate::service::error;
 use crate::tokens::{Principal, Secret};
 use serde::Deserialize;
 use serde_json::json;
-use serde_json::value::RawValue;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use threadmesh_runtime::client::{Answer, Refusal, Transport, TransportError};
+use threadmesh_runtime::client::{Transport, TransportError};
+use threadmesh_runtime::rpc::{Answer, Refusal, Response, error, request};
 
 /// Connections that are kept for the next call.
 const IDLE_MAX: usize = 8;
@@ -156,20 +155,16 @@ impl Connection {
 
     fn call(&mut self, method: &str, params: &str) -> io::Result<Answer> {
         self.next += 1;
-        // A line end between the tokens of JSON means no more than a space, and would cut the frame.
-        let (method, params) = (json!(method), params.replace(['\n', '\r'], " "));
-        let frame = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":{method},\"params\":{params}}}\n", self.next);
-        self.lines.get_mut().write_all(frame.as_bytes())?;
+        let id = self.next.to_string();
+        self.lines.get_mut().write_all(format!("{}\n", request(&id, method, params)).as_bytes())?;
         let mut line = String::new();
         self.lines.read_line(&mut line)?;
         if !line.ends_with('\n') {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let response: Response = serde_json::from_str(&line)?;
-        match (response.id == Some(self.next), response.result, response.error) {
-            (true, Some(result), None) => Ok(Answer::Result(result.get().to_owned())),
+        match Response::read(&line) {
             // A fault of the connection itself, such as too many of them, has no id.
-            (_, None, Some(error)) => Ok(Answer::Error(error.get().to_owned())),
+            Some(Response { id: of, answer }) if of == id || matches!(answer, Answer::Error(_)) => Ok(answer),
             _ => Err(io::Error::new(io::ErrorKind::InvalidData, "the answer is not one to this call")),
         }
     }
@@ -179,13 +174,6 @@ impl Drop for Connection {
     fn drop(&mut self) {
         let _ = self.lines.get_ref().shutdown(Shutdown::Both);
     }
-}
-
-#[derive(Deserialize)]
-struct Response {
-    id: Option<u64>,
-    result: Option<Box<RawValue>>,
-    error: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]

@@ -4,12 +4,13 @@
 //! its own, so that its answer may come after those of later frames.
 
 use crate::lines::{Line, Lines};
-use crate::service::{Answer, Service, error, refuse, respond, run, waits};
+use crate::service::{Service, run, waits};
 use crate::stop::Stop;
 use crate::tokens::{Entry, TokenBook};
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use threadmesh_runtime::rpc::{self, Answer};
 
 /// How much one server takes on.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +68,7 @@ impl Output {
 
     /// Writes an answer that is a fault of the transport's own, for a frame whose id is not known.
     pub(crate) fn fault(&self, code: &str, detail: &str) -> io::Result<()> {
-        self.send(&respond("null", &Answer::Error(error(code, detail))))
+        self.send(&rpc::fault(code, detail))
     }
 }
 
@@ -150,20 +151,20 @@ impl Connection<'_> {
     fn frame(&self, text: &str, output: &Output, waiting: &Arc<Waits>) -> io::Result<()> {
         let frame = match self.service.split(text) {
             Ok(frame) => frame,
-            Err(problem) => return output.send(&respond("null", &Answer::Error(problem))),
+            Err(problem) => return output.send(&rpc::respond("null", &Answer::Error(problem))),
         };
         if !waits(self.service.as_ref(), &frame) {
-            return answer(run(self.service.as_ref(), self.entry, frame), output);
+            return answer(run(self.service.as_ref(), self.entry, &frame), output);
         }
         if !waiting.enter(self.limits.waits_max) {
-            let busy = error("backpressure", "too many waiting calls on this connection");
-            return answer(refuse(&frame, &Answer::Error(busy)), output);
+            let busy = rpc::error("backpressure", "too many waiting calls on this connection");
+            return answer(rpc::refuse(&frame, &busy), output);
         }
         let (service, entry) = (Arc::clone(self.service), self.entry.clone());
         let (output, waiting) = (output.clone(), Arc::clone(waiting));
         let wait = move || {
             // Whoever waited may have gone; there is nobody else to tell.
-            let _ = answer(run(service.as_ref(), &entry, frame), &output);
+            let _ = answer(run(service.as_ref(), &entry, &frame), &output);
             waiting.leave();
         };
         std::thread::Builder::new().name("wait".to_owned()).spawn(wait).map(drop)

@@ -1,9 +1,9 @@
 //! The pure functions of the core as methods `core.*`: for conformance runs against a server, and for clients that have
 //! no component of their own. Params and answers are those of spec/conformance/README.md; errors are the core's.
 
-use crate::service::{Answer, error, error_at};
 use serde_json::{Value, json};
 use std::sync::LazyLock;
+use threadmesh_runtime::rpc::{Answer, error, error_at};
 use threadmesh_runtime::{Core, driver};
 
 /// Function and method.

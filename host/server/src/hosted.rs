@@ -1,13 +1,14 @@
 //! The process behind the transports: the host loop, the core's pure functions, and whoever performs calls.
 
 use crate::functions;
-use crate::service::{Answer, Call, Frame, Service, error};
+use crate::service::Service;
 use crate::tokens::{Entry, Kind};
 use std::sync::Arc;
 use std::time::Duration;
-use threadmesh_runtime::host::{self, Cancel, Host, HostError};
-use threadmesh_runtime::wit::{Effect, Principal, PrincipalKind, Status};
-use threadmesh_runtime::{Core, CoreError, codes};
+use threadmesh_runtime::host::{self, Cancel, Host};
+use threadmesh_runtime::rpc::{self, Answer, Frame};
+use threadmesh_runtime::wit::{Effect, Principal, PrincipalKind};
+use threadmesh_runtime::{Core, CoreError};
 
 /// Takes a `call` effect that a commit of this process returned, to perform it once. Must not wait for it.
 pub type Perform = Arc<dyn Fn(Effect) + Send + Sync>;
@@ -32,22 +33,11 @@ impl Hosted {
     pub fn settling(self, limit: Duration) -> Self {
         Hosted { settle: Some(limit), ..self }
     }
-
-    fn cut(&self, text: &str) -> Result<Frame, HostError> {
-        let frame = self.host.split(text)?;
-        let call = |call: threadmesh_runtime::wit::Call| Call {
-            id: call.id,
-            method: call.method,
-            params: call.params,
-            response: call.response,
-        };
-        Ok(Frame { batch: frame.batch, calls: frame.calls.into_iter().map(call).collect() })
-    }
 }
 
 impl Service for Hosted {
     fn split(&self, text: &str) -> Result<Frame, String> {
-        self.cut(text).map_err(|fault| refusal(&fault))
+        self.host.split(text).map_err(|fault| rpc::failed(&fault))
     }
 
     fn call(&self, entry: &Entry, method: &str, params: &str) -> Answer {
@@ -59,17 +49,14 @@ impl Service for Hosted {
             return answer;
         }
         match self.host.call_until(Some(&principal(entry)), method, params, cancel) {
-            Ok(reply) => {
+            Ok(mut reply) => {
                 if let Some(limit) = self.settle {
                     self.host.settle(limit);
                 }
-                reply.calls.into_iter().for_each(|effect| (self.perform)(effect));
-                match reply.status {
-                    Status::Refused => Answer::Error(reply.body),
-                    Status::Accepted | Status::Replayed => Answer::Result(reply.body),
-                }
+                std::mem::take(&mut reply.calls).into_iter().for_each(|effect| (self.perform)(effect));
+                reply.into_answer()
             }
-            Err(error) => Answer::Error(refusal(&error)),
+            Err(fault) => Answer::Error(rpc::failed(&fault)),
         }
     }
 
@@ -80,13 +67,6 @@ impl Service for Hosted {
     fn end_waits(&self) {
         self.cancel.cancel();
     }
-}
-
-/// The `error` member for an operation that the host could not carry out. What the host knows of the cause is not for the
-/// caller.
-pub fn refusal(fault: &HostError) -> String {
-    let code = fault.code();
-    error(codes::name(code), codes::meaning(code))
 }
 
 /// Why the rules take nobody by `entry`, where that is so. Errors: the core gives no answer.

@@ -9,7 +9,7 @@ pub use place::{SocketError, SocketPlace, default_path};
 
 use crate::connection::{Connection, Limits, Output};
 use crate::lines::{Line, Lines};
-use crate::service::{Answer, Service, error, respond};
+use crate::service::Service;
 use crate::stop::Stop;
 use crate::tokens::{Entry, TokenBook};
 use serde::Deserialize;
@@ -21,6 +21,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use threadmesh_runtime::rpc::{self, Answer, error, respond};
 
 /// The longest first line: a token is short, and whoever sends more is not authenticated.
 const FIRST_LINE_BYTES_MAX: usize = 4096;
@@ -87,7 +88,7 @@ impl SocketServer {
         table.threads.retain(|thread| !thread.is_finished());
         if table.streams.len() >= self.limits.connections_max {
             drop(table);
-            let full = respond("null", &Answer::Error(error("backpressure", "too many connections")));
+            let full = rpc::fault("backpressure", "too many connections");
             let _ = stream.set_nonblocking(true);
             let _ = io::Write::write_all(&mut &stream, format!("{full}\n").as_bytes());
             return;

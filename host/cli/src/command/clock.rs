@@ -9,7 +9,8 @@ use crate::terminal::Printer;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::path::PathBuf;
-use threadmesh_server::hosted::{principal, refusal};
+use threadmesh_runtime::rpc;
+use threadmesh_server::hosted::principal;
 use threadmesh_server::tokens;
 
 /// Say that the clock is right although something was committed at a later time.
@@ -58,7 +59,7 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
         return Err(Failure::refused("operator-required", detail, "use the token of an operator: --as operator"));
     }
     let accepted = local.opened().host().accept_clock(&principal(local.entry()));
-    let accepted = accepted.map_err(|error| Failure { detail: error.to_string(), ..reply(&refusal(&error)) })?;
+    let accepted = accepted.map_err(|error| Failure { detail: error.to_string(), ..reply(&rpc::failed(&error)) })?;
     printer.show(&json!({"accepted": accepted}), || {
         vec![match accepted {
             true => "the clock counts as right from now on; it is on record who said so".to_owned(),

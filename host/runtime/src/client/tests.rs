@@ -2,6 +2,7 @@
 
 use super::types::{MessagesGetDisposition, TaskRef, TasksGet, TasksWait};
 use super::*;
+use serde_json::json;
 use std::sync::Mutex;
 
 /// Answers in turn, and remembers what it was asked.
@@ -76,13 +77,13 @@ fn absent_members_are_not_sent() {
 
 #[test]
 fn a_refusal_says_what_it_was() {
-    let error = fault_text(ErrorCode::StoreUnavailable);
+    let error = rpc::error("store-unavailable", "");
     let client = Played::new(vec![Ok(Answer::Error(error))]);
     let refused = client.messages_get_disposition(&message()).send().expect_err("a refusal");
     let ClientError::Refused(refusal) = refused else { panic!("{refused}") };
     assert_eq!((refusal.code.as_str(), refusal.retryable), ("store-unavailable", true));
     assert_eq!(refusal.public_code, "threadmesh_store_unavailable");
-    assert_eq!(refusal.number, i64::from(codes::rpc(ErrorCode::StoreUnavailable)));
+    assert_eq!(refusal.number, i64::from(crate::codes::rpc(crate::wit::ErrorCode::StoreUnavailable)));
 }
 
 #[test]

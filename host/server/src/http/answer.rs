@@ -3,11 +3,10 @@
 use super::gate::Denied;
 use super::names::Misdirected;
 use super::pool::Full;
-use crate::service::{self, Answer, error, respond};
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
-use serde::Deserialize;
-use serde_json::{json, value::RawValue};
+use serde_json::json;
+use threadmesh_runtime::rpc::{self, Answer, Refusal, Response as Rpc};
 
 /// Seconds after which a request that met a limit may be tried again.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
@@ -42,7 +41,7 @@ pub fn fault(status: StatusCode, code: &str, detail: &str) -> Response<Body> {
 
 /// A fault of the transport as a JSON-RPC response for the whole request, with a code of spec/errors.md.
 pub fn rpc_fault(status: StatusCode, code: &str, detail: &str) -> Response<Body> {
-    json(status, respond("null", &Answer::Error(error(code, detail))))
+    json(status, rpc::fault(code, detail))
 }
 
 /// The answer to a request without a credential, or with one that is none.
@@ -105,37 +104,16 @@ pub fn frame(text: Option<String>, batch: bool) -> Response<Body> {
 
 /// Whose fault the error of a response is, if it is one.
 pub fn group(response: &str) -> Option<&'static str> {
-    #[derive(Deserialize)]
-    struct Peek<'a> {
-        #[serde(borrow)]
-        error: Option<&'a RawValue>,
+    match Rpc::read(response)?.answer {
+        Answer::Error(error) => Refusal::read(&error).group(),
+        Answer::Result(_) => None,
     }
-    let error = serde_json::from_str::<Peek<'_>>(response).ok()?.error?;
-    error_group(error.get())
-}
-
-/// Whose fault an `error` member is.
-pub fn error_group(error: &str) -> Option<&'static str> {
-    service::group(&error_code(error)?)
-}
-
-/// The code in an `error` member.
-pub fn error_code(error: &str) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Error {
-        data: Data,
-    }
-    #[derive(Deserialize)]
-    struct Data {
-        code: String,
-    }
-    Some(serde_json::from_str::<Error>(error).ok()?.data.code)
 }
 
 /// The answer where the core refuses what is no JSON-RPC frame: its `error` member.
 pub fn refused(error: &str) -> Response<Body> {
     let text = format!("{{\"error\":{error}}}");
-    match error_group(error) {
+    match Refusal::read(error).group() {
         Some("denied" | "conflict") => json(StatusCode::FORBIDDEN, text),
         Some("unavailable") => retry_later(json(StatusCode::SERVICE_UNAVAILABLE, text)),
         Some("misuse" | "trap") | None => json(StatusCode::INTERNAL_SERVER_ERROR, text),

@@ -5,17 +5,17 @@
 //! out only while the credential holds and for a short time, and is read anew after it. Cursors are dense: where one is
 //! missing, or the caller's is ahead of the stream, that is said ([`Item::Gap`]).
 
+use super::App;
 use super::gate::Caller;
 use super::pool::Place;
 use super::rpc::Ending;
-use super::{App, answer};
-use crate::service::{Answer, error};
 use serde::{Deserialize, Serialize};
 use serde_json::{json, value::RawValue};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use threadmesh_runtime::host::Cancel;
+use threadmesh_runtime::rpc::{Answer, Refusal, error};
 use tokio::task::JoinHandle;
 
 /// Events in one page.
@@ -195,8 +195,8 @@ impl Feed {
             match read.unwrap_or_else(|_| Err(lost())) {
                 Ok(page) => (self.page, self.read_at) = (page.events, Instant::now()),
                 Err(error) => {
-                    let code = answer::error_code(&error);
-                    return self.end(code.as_deref().unwrap_or("core-trap"));
+                    let code = Refusal::read(&error).code;
+                    return self.end(if code.is_empty() { "core-trap" } else { &code });
                 }
             }
         }

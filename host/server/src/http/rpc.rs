@@ -3,12 +3,13 @@
 use super::gate::Caller;
 use super::pool::{Kind, Place};
 use super::{App, answer, body};
-use crate::service::{self, Answer, Frame, respond};
+use crate::service;
 use axum::body::Body;
 use axum::extract::{Extension, Request, State};
 use axum::http::Response;
 use std::sync::Arc;
 use threadmesh_runtime::host::Cancel;
+use threadmesh_runtime::rpc::{Answer, Frame, respond};
 
 /// What the first look at a frame came to.
 enum Begun {
@@ -54,7 +55,7 @@ fn begin(app: &App, caller: &Caller, text: &str) -> Begun {
     }
     let batch = frame.batch;
     let stands_in = frame.calls.iter().any(|call| call.method.starts_with("core."));
-    let text = service::run(app.service.as_ref(), caller.entry(), frame);
+    let text = service::run(app.service.as_ref(), caller.entry(), &frame);
     // Who calls a pure function stands in for a host: its misuse is no fault of this server.
     let own = stands_in && text.as_deref().and_then(answer::group) == Some("misuse");
     Begun::Done(text, batch || own)
@@ -82,7 +83,7 @@ pub async fn run_waiting(
     let (shared, cancel) = (Arc::clone(app), ending.0.clone());
     let mut running = tokio::task::spawn_blocking(move || {
         let _place = place;
-        service::run_until(shared.service.as_ref(), caller.entry(), frame, &cancel)
+        service::run_until(shared.service.as_ref(), caller.entry(), &frame, &cancel)
     });
     tokio::select! {
         done = &mut running => done,

@@ -4,7 +4,6 @@ mod feeds;
 mod limits;
 
 use super::*;
-use crate::service::{Answer, Call, Frame, error};
 use crate::tokens::{self, Entry, Kind, Principal, TokenBook};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex};
 use std::thread::JoinHandle;
 use threadmesh_runtime::host::Cancel;
+use threadmesh_runtime::rpc::{Answer, Call, Frame, error};
 
 /// Answers `echo`, panics at `panic`, waits at `hold` and `wait` until `release`, and has a stream of events.
 #[derive(Default)]

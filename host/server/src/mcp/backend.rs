@@ -1,7 +1,7 @@
 //! What tools call: a server behind its socket, or the service of this process.
 
 use crate::client::SocketClient;
-use crate::service::{Answer as Told, Service};
+use crate::service::Service;
 use crate::tokens::{Entry, Principal};
 use std::sync::Arc;
 use threadmesh_runtime::client::{Answer, Client, Transport, TransportError};
@@ -46,10 +46,7 @@ impl Backend for InProcess {
     }
 
     fn call(&self, method: &str, params: &str, cancel: &Cancel) -> Result<Answer, TransportError> {
-        Ok(match self.service.call_until(&self.entry, method, params, cancel) {
-            Told::Result(text) => Answer::Result(text),
-            Told::Error(text) => Answer::Error(text),
-        })
+        Ok(self.service.call_until(&self.entry, method, params, cancel))
     }
 }
 

@@ -4,12 +4,12 @@
 //! way are held until that one is answered, since answers are told apart by nothing but the id: each gets its own.
 
 use crate::lines::{Line, Lines};
-use crate::service::{Answer, error, respond};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
+use threadmesh_runtime::rpc::{Answer, error, respond};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 

@@ -1,7 +1,6 @@
 //! Tests of the transports over a stand-in for the core.
 
 use super::*;
-use crate::service::{Call, Frame};
 use crate::stdio;
 use crate::tokens::{self, Kind, Principal, Secret};
 use serde_json::Value;
@@ -10,6 +9,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Condvar;
+use threadmesh_runtime::rpc::{Call, Frame};
 
 /// Answers `echo` with its params, `whoami` with the caller, and lets `tasks.wait` wait for `release`.
 #[derive(Default)]
@@ -21,7 +21,7 @@ struct Stand {
 impl Service for Stand {
     fn split(&self, text: &str) -> Result<Frame, String> {
         let Ok(value) = serde_json::from_str::<Value>(text) else {
-            let response = Some(respond("null", &Answer::Error(error("json-syntax", "no JSON"))));
+            let response = Some(rpc::fault("json-syntax", "no JSON"));
             let faulty = Call { id: None, method: String::new(), params: String::new(), response };
             return Ok(Frame { batch: false, calls: vec![faulty] });
         };

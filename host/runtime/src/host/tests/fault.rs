@@ -69,8 +69,7 @@ fn a_store_that_gives_no_turn_is_unavailable() {
     assert_eq!(error, HostError::Store(busy));
     assert_eq!(crate::codes::name(error.code()), "store-unavailable");
     assert!(error.retryable());
-    let response: serde_json::Value = serde_json::from_str(&error_response("7", &error)).unwrap();
-    assert_eq!((&response["id"], &response["error"]["data"]["code"]), (&json!(7), &json!("store-unavailable")));
+    assert_eq!(crate::rpc::Refusal::read(&crate::rpc::failed(&error)).code, "store-unavailable");
     *store.begin_fails.lock().unwrap() = None;
     assert!(host.call(None, "add", "a").is_ok());
 }

@@ -9,13 +9,14 @@ use super::super::gate::Caller;
 use super::super::pool::{Full, Kind};
 use super::super::rpc::run_waiting;
 use super::subscriptions::Subscriptions;
-use crate::service::{self, Answer, Call, Frame, error, refuse, respond};
+use crate::service;
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
 use futures_util::{SinkExt, StreamExt, stream::SplitSink};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use threadmesh_runtime::rpc::{self, Answer, Call, Frame, error, respond};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -144,7 +145,7 @@ impl Session {
     async fn frame(&mut self, text: String) {
         let place = match self.app.pool.enter(Kind::Call, &self.caller) {
             Ok(place) => place,
-            Err(full) => return self.answer(Some(respond("null", &busy(full)))).await,
+            Err(full) => return self.answer(Some(respond("null", &Answer::Error(busy(full))))).await,
         };
         let (app, caller) = (Arc::clone(&self.app), self.caller.clone());
         let begun = tokio::task::spawn_blocking(move || {
@@ -156,7 +157,7 @@ impl Session {
             if own_call(&frame).is_some() || service::waits(app.service.as_ref(), &frame) {
                 return Ok(frame);
             }
-            Err(service::run(app.service.as_ref(), caller.entry(), frame))
+            Err(service::run(app.service.as_ref(), caller.entry(), &frame))
         });
         match begun.await {
             Ok(Err(answer)) => self.answer(answer).await,
@@ -173,7 +174,7 @@ impl Session {
         let place = self.beside();
         let place = match place {
             Ok(place) => place,
-            Err(full) => return self.answer(refuse(&frame, &busy(full))).await,
+            Err(full) => return self.answer(rpc::refuse(&frame, &busy(full))).await,
         };
         let (app, caller, out) = (Arc::clone(&self.app), self.caller.clone(), self.out.clone());
         self.beside.spawn(async move {
@@ -225,9 +226,7 @@ impl Session {
         let shape =
             "stream.subscribe takes {\"task\": {taskId, incarnationId}, \"owner\": kind:id, \"after\": cursor or now}";
         let params: Params = serde_json::from_str(&call.params).map_err(|_| error("params-invalid", shape))?;
-        let place = self.beside().map_err(|full| match busy(full) {
-            Answer::Error(problem) | Answer::Result(problem) => problem,
-        })?;
+        let place = self.beside().map_err(busy)?;
         let start = match &params.after {
             None => Some(Start::default()),
             Some(Value::String(text)) => Some(Start::Now).filter(|_| text == "now"),
@@ -266,10 +265,10 @@ async fn push(subscription: u64, mut feed: Feed, out: mpsc::Sender<Message>) {
     loop {
         let item = feed.next().await;
         let text = match &item {
-            Item::Event(cursor, event) => format!(
-                "{{\"jsonrpc\":\"2.0\",\"method\":\"tasks.event\",\"params\":\
-                 {{\"subscription\":{subscription},\"cursor\":{cursor},\"event\":{event}}}}}"
-            ),
+            Item::Event(cursor, event) => {
+                let params = format!("{{\"subscription\":{subscription},\"cursor\":{cursor},\"event\":{event}}}");
+                rpc::notification("tasks.event", &params)
+            }
             Item::Gap { from, to, after } => {
                 notify("tasks.gap", &json!({"subscription": subscription, "from": from, "to": to, "after": after}))
             }
@@ -285,17 +284,17 @@ async fn push(subscription: u64, mut feed: Feed, out: mpsc::Sender<Message>) {
 }
 
 fn notify(method: &str, params: &Value) -> String {
-    json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()
+    rpc::notification(method, &params.to_string())
 }
 
-fn busy(full: Full) -> Answer {
-    Answer::Error(error(
+fn busy(full: Full) -> String {
+    error(
         "backpressure",
         match full {
             Full::Caller => "too many requests of this principal at once",
             Full::Server => "too many requests at once",
         },
-    ))
+    )
 }
 
 fn lost() -> String {
