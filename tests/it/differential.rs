@@ -108,6 +108,8 @@ fn compare(lanes: &mut [Lane<'_>], log: &Log, number: u64, seen: &mut Seen) -> R
             now: start as i64 + offset + drift,
             entropy: format!("{:032x}{:032x}", number, index),
             instance: step["instance"].as_str().unwrap_or("host-1"),
+            context: &step["context"],
+            evaluated: &step["evaluated"],
         };
         let mut made =
             lanes.iter_mut().filter(|lane| number.is_multiple_of(lane.every)).map(|lane| (lane.name, lane.call(&call)));
@@ -174,7 +176,9 @@ fn systematic(corpus: &[Value]) -> Log {
             }));
             let mut anonymous = step.clone();
             anonymous["as"] = Value::Null;
-            log.steps.push(anonymous);
+            let mut traced = step.clone();
+            traced["context"] = (0..9).map(|number| json!({"name": number.to_string(), "value": ""})).collect();
+            log.steps.extend([anonymous, traced]);
         }
     }
     log

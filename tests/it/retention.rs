@@ -122,6 +122,8 @@ fn perform(scenario: &Value) -> (Vec<Value>, Vec<Value>) {
             now: recorder.now + LATER_MS,
             entropy: format!("{round:064x}"),
             instance: "host-1",
+            context: &Value::Null,
+            evaluated: &Value::Null,
         };
         let reply = recorder.call(&call).expect("an answer").expect("a reply").response.expect("it is purged");
         let answer: Value = serde_json::from_str(&reply).expect("JSON");

@@ -19,6 +19,7 @@ const NAMELESS: &[(&str, &str)] = &[
     ("anchors.declare", "it names nothing, and is the operator's own"),
     ("audit.recordDenials", "it names callers, and is the host's own"),
     ("maintenance.expireDue", "it names nothing"),
+    ("policy.evaluate", "it names a policy of the host, and is the host's own"),
     ("relationships.propose", "what it names is taken whether or not it is there: `operations/proposals` shows that"),
     ("maintenance.purgeContent", "it names nothing"),
     ("maintenance.recordScrub", "it names a purge of the caller's tenant, and is the host's own"),

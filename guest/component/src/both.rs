@@ -1,10 +1,16 @@
 //! The interfaces of both worlds.
 
 use crate::Component;
-use crate::exports::threadmesh::core::{attestation, canonical_json, types};
+use crate::exports::threadmesh::core::{about, attestation, canonical_json, types};
 use crate::verdicts::{error, verdict};
 use alloc::{string::String, vec::Vec};
 use threadmesh_protocol as protocol;
+
+impl about::Guest for Component {
+    fn describe() -> String {
+        protocol::about::DESCRIPTION.into()
+    }
+}
 
 impl canonical_json::Guest for Component {
     fn canonicalize(text: String) -> Result<String, types::Error> {

@@ -5,6 +5,7 @@
 
 use crate::verdicts::error;
 use crate::wit;
+use crate::wit::Fact;
 use alloc::vec::Vec;
 use threadmesh_protocol::kernel as core;
 
@@ -15,10 +16,15 @@ pub(crate) fn request(request: wit::Request) -> core::Request {
         params: request.params,
         instance: request.instance,
         cursor: request.cursor,
+        context: request.context.into_iter().map(fact).collect(),
     }
 }
 
-fn principal(principal: wit::Principal) -> core::Principal {
+fn fact(fact: Fact) -> core::Fact {
+    core::Fact { name: fact.name, value: fact.value }
+}
+
+pub(crate) fn principal(principal: wit::Principal) -> core::Principal {
     core::Principal {
         tenant: principal.tenant,
         kind: kind(principal.kind),
@@ -41,9 +47,15 @@ fn kind(kind: wit::PrincipalKind) -> core::PrincipalKind {
 }
 
 pub(crate) fn answer(answer: wit::Answer) -> core::Answer {
-    let wit::Query { collection, index, start, end, reverse, limit } = answer.query;
-    let query = core::Query { collection, index, start, end, reverse, limit };
-    core::Answer { query, rows: answer.rows.into_iter().map(stored).collect() }
+    let wit::Query { collection, index, start, end, reverse, limit, bytes } = answer.query;
+    let query = core::Query { collection, index, start, end, reverse, limit, bytes };
+    core::Answer { query, rows: answer.rows.into_iter().map(stored).collect(), more: answer.more }
+}
+
+pub(crate) fn evaluated(evaluated: wit::Evaluated) -> core::Evaluated {
+    let wit::Evaluated { policy, hook, input, end, verdict, facts } = evaluated;
+    let evaluation = core::Evaluation { policy, hook, input };
+    core::Evaluated { evaluation, end, verdict, facts: facts.into_iter().map(fact).collect() }
 }
 
 fn stored(row: wit::Stored) -> core::Stored {
@@ -51,9 +63,13 @@ fn stored(row: wit::Stored) -> core::Stored {
 }
 
 pub(crate) fn step(step: core::Step) -> wit::Step {
-    let mut out = wit::Step { kind: wit::StepKind::Needs, queries: Vec::new(), decision: None, waiting: None };
+    let (queries, evaluations) = (Vec::new(), Vec::new());
+    let mut out = wit::Step { kind: wit::StepKind::Needs, queries, evaluations, decision: None, waiting: None };
     match step {
-        core::Step::Needs(queries) => out.queries = queries.into_iter().map(query).collect(),
+        core::Step::Needs { queries, evaluations } => {
+            out.queries = queries.into_iter().map(query).collect();
+            out.evaluations = evaluations.into_iter().map(evaluation).collect();
+        }
         core::Step::Ready(ready) => {
             out.kind = wit::StepKind::Ready;
             out.decision = Some(decision(ready));
@@ -67,8 +83,13 @@ pub(crate) fn step(step: core::Step) -> wit::Step {
 }
 
 fn query(query: core::Query) -> wit::Query {
-    let core::Query { collection, index, start, end, reverse, limit } = query;
-    wit::Query { collection, index, start, end, reverse, limit }
+    let core::Query { collection, index, start, end, reverse, limit, bytes } = query;
+    wit::Query { collection, index, start, end, reverse, limit, bytes }
+}
+
+fn evaluation(evaluation: core::Evaluation) -> wit::Evaluation {
+    let core::Evaluation { policy, hook, input } = evaluation;
+    wit::Evaluation { policy, hook, input }
 }
 
 fn decision(decision: core::Decision) -> wit::Decision {
@@ -85,6 +106,7 @@ fn decision(decision: core::Decision) -> wit::Decision {
         audit: decision.audit.into_iter().map(audit).collect(),
         topics: decision.topics,
         proceed: decision.proceed,
+        facts: decision.facts.into_iter().map(|fact| Fact { name: fact.name, value: fact.value }).collect(),
     }
 }
 
@@ -114,7 +136,7 @@ pub(crate) fn operation(operation: &core::Operation) -> wit::Operation {
         name: operation.name.into(),
         read_only: operation.read_only,
         internal: operation.internal,
-        summary: operation.summary.into(),
+        row: operation.row(),
     }
 }
 

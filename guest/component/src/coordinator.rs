@@ -1,7 +1,7 @@
 //! The interfaces of the world `core` only.
 
 use crate::Component;
-use crate::conversions::{answer, call, operation, request, step};
+use crate::conversions::{answer, call, evaluated, operation, principal, request, step};
 use crate::exports::threadmesh::core::{documents, lifecycle, types};
 use crate::verdicts::error;
 use crate::wit;
@@ -39,12 +39,18 @@ impl wit::Guest for Component {
     fn decide(
         request: wit::Request,
         answers: Vec<wit::Answer>,
+        given: Vec<wit::Evaluated>,
         now: f64,
         entropy: String,
     ) -> Result<wit::Step, types::Error> {
         let request = self::request(request);
         let answers: Vec<core::Answer> = answers.into_iter().map(answer).collect();
-        protocol::operations::decide(&request, &answers, now, &entropy).map(step).map_err(error)
+        let given: Vec<core::Evaluated> = given.into_iter().map(evaluated).collect();
+        protocol::operations::decide(&request, &answers, &given, now, &entropy).map(step).map_err(error)
+    }
+
+    fn check_principal(caller: wit::Principal) -> Option<types::Error> {
+        core::check_principal(&principal(caller)).map(error)
     }
 
     fn operations() -> Vec<wit::Operation> {

@@ -29,9 +29,6 @@ wit_bindgen::generate!({ path: "../../wit", world: "verifier" });
 
 #[cfg(any(feature = "world-core", feature = "world-verifier"))]
 mod both;
-#[cfg(any(feature = "world-core", feature = "world-verifier"))]
-#[rustfmt::skip]
-mod codes;
 #[cfg(feature = "world-core")]
 mod conversions;
 #[cfg(feature = "world-core")]
@@ -39,14 +36,12 @@ mod coordinator;
 #[cfg(any(feature = "world-core", feature = "world-verifier"))]
 mod verdicts;
 
+#[cfg(any(feature = "world-core", feature = "world-verifier"))]
+use exports::threadmesh::core::attestation::Verdict;
 #[cfg(feature = "world-core")]
 use exports::threadmesh::core::coordinator as wit;
 #[cfg(any(feature = "world-core", feature = "world-verifier"))]
-use exports::threadmesh::core::errors::ErrorCode;
-#[cfg(any(feature = "world-core", feature = "world-verifier"))]
-use exports::threadmesh::core::{attestation::Verdict, types::Error};
-#[cfg(any(feature = "world-core", feature = "world-verifier"))]
-use threadmesh_protocol::Code;
+use exports::threadmesh::core::types::{Error, Group};
 
 #[cfg(any(feature = "world-core", feature = "world-verifier"))]
 struct Component;

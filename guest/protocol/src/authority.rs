@@ -5,6 +5,7 @@ pub(crate) mod anchors;
 pub(crate) mod denials;
 pub(crate) mod gate;
 pub(crate) mod grant;
+pub(crate) mod policies;
 pub(crate) mod profile;
 pub(crate) mod proposal;
 pub(crate) mod proposals;

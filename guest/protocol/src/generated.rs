@@ -1,5 +1,7 @@
 //! What `cargo xtask codegen` writes from `spec/`. Do not edit the files of this module.
 
+#[rustfmt::skip]
+pub mod about;
 // A match over all codes is as long as the table.
 #[allow(clippy::too_many_lines)]
 #[rustfmt::skip]

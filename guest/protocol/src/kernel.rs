@@ -7,6 +7,7 @@ pub(crate) mod audit;
 pub(crate) mod boxes;
 pub(crate) mod context;
 pub(crate) mod decide;
+pub(crate) mod evaluate;
 pub(crate) mod fields;
 pub(crate) mod flow;
 mod frame;
@@ -18,6 +19,7 @@ pub(crate) mod replay;
 pub(crate) mod streams;
 
 use crate::Error;
+use crate::json::Writer;
 use alloc::{string::String, vec::Vec};
 
 /// What kind of party the transport authenticated.
@@ -54,6 +56,15 @@ pub struct Principal {
     pub authentication: String,
 }
 
+/// A name and a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// The name; one that is not known is ignored.
+    pub name: String,
+    /// The text.
+    pub value: String,
+}
+
 /// One operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -67,6 +78,8 @@ pub struct Request {
     pub instance: String,
     /// Continues a decision that said `proceed`.
     pub cursor: Option<String>,
+    /// Where the call belongs in a trace. Outside every digest, never judged, never in the audit.
+    pub context: Vec<Fact>,
 }
 
 /// Rows that the core wants to see.
@@ -84,6 +97,8 @@ pub struct Query {
     pub reverse: bool,
     /// How many rows at most.
     pub limit: u32,
+    /// How many bytes of bodies at most, after the first row; 0 for no bound.
+    pub bytes: u32,
 }
 
 /// A stored row.
@@ -106,6 +121,32 @@ pub struct Answer {
     pub query: Query,
     /// What is stored.
     pub rows: Vec<Stored>,
+    /// Whether the range has more rows than `limit` or `bytes` let through.
+    pub more: bool,
+}
+
+/// What a policy of the user is to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evaluation {
+    /// The policy.
+    pub policy: String,
+    /// Where it is asked.
+    pub hook: String,
+    /// About what.
+    pub input: String,
+}
+
+/// How an evaluation ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evaluated {
+    /// What was asked.
+    pub evaluation: Evaluation,
+    /// How it ended: `answered`, or anything else.
+    pub end: String,
+    /// What the policy said.
+    pub verdict: Option<String>,
+    /// Recorded with the decision.
+    pub facts: Vec<Fact>,
 }
 
 /// An index key.
@@ -193,13 +234,20 @@ pub struct Decision {
     pub topics: Vec<String>,
     /// Continues in another commit.
     pub proceed: Option<String>,
+    /// What it was about, for logs and traces: ids, codes, digests. Never content.
+    pub facts: Vec<Fact>,
 }
 
 /// What a step asks of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Answers to these queries.
-    Needs(Vec<Query>),
+    /// Answers to queries, verdicts of policies, or both.
+    Needs {
+        /// What is to be read.
+        queries: Vec<Query>,
+        /// What is to be evaluated.
+        evaluations: Vec<Evaluation>,
+    },
     /// Commit and answer.
     Ready(Decision),
     /// Try again when one of the topics is touched, or at the time.
@@ -222,6 +270,23 @@ pub struct Operation {
     pub internal: bool,
     /// One line for people.
     pub summary: &'static str,
+    /// Whether it takes an idempotency key.
+    pub keyed: bool,
+    /// Whether the worker is part of the key's scope.
+    pub by_worker: bool,
+}
+
+impl Operation {
+    /// What the table says of it beside its name and whom it is for: a JSON object.
+    pub fn row(&self) -> String {
+        let mut w = Writer::new();
+        w.begin_object();
+        w.member_str("summary", self.summary);
+        w.member_bool("keyed", self.keyed);
+        w.member_bool("byWorker", self.by_worker);
+        w.end_object();
+        w.finish()
+    }
 }
 
 /// One JSON-RPC call, cut from a frame.
@@ -244,6 +309,11 @@ pub struct Frame {
     pub batch: bool,
     /// Its calls.
     pub calls: Vec<Call>,
+}
+
+/// Why no operation takes this principal as its caller, if that is so.
+pub fn check_principal(principal: &Principal) -> Option<Error> {
+    decide::authenticated(Some(principal)).err()
 }
 
 /// Cuts a JSON-RPC frame into its calls.

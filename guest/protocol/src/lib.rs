@@ -23,6 +23,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod about;
 pub mod attestation;
 mod authority;
 mod delivery;
@@ -41,5 +42,5 @@ mod submission;
 pub mod time;
 
 pub use error::Error;
-pub use generated::errors::Code;
+pub use generated::errors::{Code, Group};
 pub use generated::rules::Rule;

@@ -1,25 +1,27 @@
 //! The operations table, above all domains: names, what they are, and the function behind each.
 
 use crate::Error;
-use crate::authority::{adapters, anchors, denials, proposals, related, relationships, runtime, summaries, tasks};
+use crate::authority::{
+    adapters, anchors, denials, policies, proposals, related, relationships, runtime, summaries, tasks,
+};
 use crate::delivery::{admit, batch, facts, forward, inspect, interrupt, mailbox, outcome, reads, respond, send};
 use crate::kernel::operation::{Entry, Run};
-use crate::kernel::{Answer, Operation, Request, Step, decide as framed};
+use crate::kernel::{Answer, Evaluated, Operation, Request, Step, decide as framed};
 use crate::retention::{content, expiry};
 use crate::submission::{prepare, resolve};
 const fn write(name: &'static str, run: Run, summary: &'static str) -> Entry {
-    let operation = Operation { name, read_only: false, internal: false, summary };
-    Entry { operation, keyed: true, by_worker: false, run }
+    let operation = Operation { name, read_only: false, internal: false, summary, keyed: true, by_worker: false };
+    Entry { operation, run }
 }
 
 const fn worker(name: &'static str, run: Run, summary: &'static str) -> Entry {
     let entry = write(name, run, summary);
-    Entry { by_worker: true, ..entry }
+    Entry { operation: Operation { by_worker: true, ..entry.operation }, ..entry }
 }
 
 const fn read(name: &'static str, run: Run, summary: &'static str) -> Entry {
-    let operation = Operation { name, read_only: true, internal: false, summary };
-    Entry { operation, keyed: false, by_worker: false, run }
+    let operation = Operation { name, read_only: true, internal: false, summary, keyed: false, by_worker: false };
+    Entry { operation, run }
 }
 
 const fn internal(entry: Entry) -> Entry {
@@ -68,6 +70,7 @@ pub(crate) const TABLE: &[Entry] = &[
     write("messages.respond", respond::respond, "Decide a message without a claim."),
     write("messages.send", send::send, "Send a message under a grant."),
     write("messages.sendBatch", batch::send_batch, "Send up to 64 messages in one commit."),
+    internal(read("policy.evaluate", policies::evaluate, "What a policy says about an input.")),
     write("relationships.consent", related::consent, "Agree to a grant that asks for it."),
     write("relationships.grant", relationships::grant, "Allow one task to send to another."),
     read("relationships.list", related::list, "The grants from and to a task."),
@@ -89,7 +92,8 @@ pub(crate) const TABLE: &[Entry] = &[
 ];
 
 const fn public<const N: usize>() -> [Operation; N] {
-    let mut out = [Operation { name: "", read_only: true, internal: true, summary: "" }; N];
+    let none = Operation { name: "", read_only: true, internal: true, summary: "", keyed: false, by_worker: false };
+    let mut out = [none; N];
     let mut position = 0;
     // INVARIANT: N is the table's length, so every position is in range; evaluated at compile time.
     #[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
@@ -116,8 +120,14 @@ pub fn operations() -> &'static [Operation] {
 /// One step of an operation. See the WIT of `decide`.
 ///
 /// `now` is whole milliseconds since the Unix epoch; anything else is misuse. `entropy` is 64 hex digits.
-pub fn decide(request: &Request, answers: &[Answer], now: f64, entropy: &str) -> Result<Step, Error> {
-    framed::decide(find, request, answers, now, entropy)
+pub fn decide(
+    request: &Request,
+    answers: &[Answer],
+    evaluated: &[Evaluated],
+    now: f64,
+    entropy: &str,
+) -> Result<Step, Error> {
+    framed::decide(find, request, framed::Given { answers, evaluated }, now, entropy)
 }
 
 #[cfg(test)]

@@ -70,6 +70,8 @@ struct Request<'a> {
     envelope_digest: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     envelope: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<&'a BTreeMap<String, String>>,
     deadline_ms: u64,
 }
 
@@ -140,6 +142,7 @@ impl Adapter for CommandAdapter {
             sender_incarnation_id: &call.sender_incarnation_id,
             envelope_digest: &call.envelope_digest,
             envelope: Some(&envelope),
+            context: Some(&call.context).filter(|context| !context.is_empty()),
             deadline_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
         };
         let order = match self.order("submit", &call.submission_id, text(&request), left) {
@@ -178,6 +181,7 @@ impl Adapter for CommandAdapter {
             sender_incarnation_id: &query.sender_incarnation_id,
             envelope_digest: &query.envelope_digest,
             envelope: None,
+            context: None,
             deadline_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
         };
         let order = match self.order("query", &query.submission_id, text(&request), left) {

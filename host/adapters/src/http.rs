@@ -62,6 +62,8 @@ struct Request<'a> {
     sender_incarnation_id: &'a str,
     envelope_digest: &'a str,
     envelope: &'a RawValue,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    context: &'a BTreeMap<String, String>,
 }
 
 type Headers = Vec<(String, String)>;
@@ -180,11 +182,17 @@ impl HttpAdapter {
             sender_incarnation_id: &call.sender_incarnation_id,
             envelope_digest: &call.envelope_digest,
             envelope: &envelope,
+            context: &call.context,
         };
         let body = serde_json::to_string(&request).map_err(unreadable)?;
         let values = values(&call.idempotency_key, &call.submission_id, call.session.as_deref());
         let url = self.settings.submit_url.fill(&values).map_err(|error| Reason::new("url", error.to_string()))?;
-        Ok((body, url, self.headers(&call.idempotency_key)?))
+        let mut headers = self.headers(&call.idempotency_key)?;
+        // Nobody has judged these texts: what cannot be a header field stays in the body.
+        let fits = |(name, value): &(&String, &String)| client::check_header(name, value).is_ok();
+        let context = call.context.iter().filter(fits);
+        headers.extend(context.map(|(name, value)| (name.clone(), value.clone())));
+        Ok((body, url, headers))
     }
 }
 

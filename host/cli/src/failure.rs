@@ -3,7 +3,7 @@
 use crate::terminal::Printer;
 use serde_json::json;
 use std::fmt;
-use threadmesh_runtime::{codes, wit};
+use threadmesh_runtime::{codes, driver, wit};
 
 /// How a command ends. The greater of two is the worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,6 +14,16 @@ pub enum Exit {
     Refused = 1,
     /// 2: unusable: bad usage, an unreadable file, no database, a broken store.
     Unusable = 2,
+}
+
+impl Exit {
+    /// Where something was not done by the fault of a group of spec/errors.md.
+    pub fn of(group: &str) -> Self {
+        match group {
+            "input" | "authority" | "state" | "budget" | "unsupported" | "outside" => Exit::Refused,
+            _ => Exit::Unusable,
+        }
+    }
 }
 
 /// What went wrong, where, and what to do next.
@@ -48,13 +58,8 @@ impl Failure {
 
     /// The core refuses its input.
     pub fn core(error: &wit::Error) -> Self {
-        let exit = match error.code {
-            // The program gave the core something that is no input of the user's document.
-            wit::ErrorCode::HostMisuse | wit::ErrorCode::RecordDamaged => Exit::Unusable,
-            _ => Exit::Refused,
-        };
-        let code = codes::name(error.code);
-        let failure = Failure::refused(code, &error.detail, codes::next(code, &error.detail));
+        let exit = Exit::of(driver::group_name(error.group));
+        let failure = Failure::refused(&error.code, &error.detail, codes::next(&error.code, &error.detail));
         Failure { exit, pointer: error.pointer.clone(), ..failure }
     }
 

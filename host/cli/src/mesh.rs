@@ -44,12 +44,13 @@ pub fn fresh_key() -> String {
 /// The `error` member of a JSON-RPC answer as a failure: refused, or unusable where the fault is not the caller's.
 pub fn reply(error: &str) -> Failure {
     let refusal = Refusal::read(error);
-    let (exit, usual) = match refusal.group() {
-        Some("unavailable") => (Exit::Unusable, "try again; `threadmesh doctor` says what is wrong"),
-        Some("misuse" | "trap") | None => (Exit::Unusable, "run `threadmesh doctor`"),
-        Some(_) if refusal.code == "store-outcome-unknown" => (Exit::Unusable, ""),
-        Some(_) if refusal.retryable => (Exit::Refused, "this may pass: look again, then try again"),
-        Some(_) => (Exit::Refused, ""),
+    let exit = Exit::of(&refusal.group);
+    let usual = match (exit, refusal.retryable) {
+        _ if refusal.group == "unknown" => "",
+        (Exit::Unusable, true) => "try again; `threadmesh doctor` says what is wrong",
+        (Exit::Unusable, false) => "run `threadmesh doctor`",
+        (_, true) => "this may pass: look again, then try again",
+        (_, false) => "",
     };
     let Refusal { code, pointer, detail, .. } = refusal;
     let known = codes::next(&code, &detail);

@@ -15,9 +15,9 @@ use threadmesh_runtime::dispatcher::{CallEffect, Caller, Config, Dispatcher, Not
 use threadmesh_runtime::host::{Clock, Host, Performer, ReplayFiles, itself};
 use threadmesh_runtime::store::{Effect as StoredEffect, Store};
 use threadmesh_runtime::wit::{Effect, Status};
-use threadmesh_runtime::{Core, WasmCore, codes, rpc};
+use threadmesh_runtime::{Core, WasmCore, rpc};
 use threadmesh_server::hosted::{self, Hosted, Perform};
-use threadmesh_server::tokens::Taken;
+use threadmesh_server::tokens::CheckPrincipal;
 use threadmesh_store_sqlite::{OpenError, Options, SqliteStore};
 
 /// How a database is opened.
@@ -92,12 +92,12 @@ impl Opened {
         &self.host
     }
 
-    /// Whether the core takes the caller of an entry.
-    pub fn taken(&self) -> Taken {
+    /// Whether the core takes the principal of an entry as a caller.
+    pub fn check_principal(&self) -> CheckPrincipal {
         let core = Arc::clone(&self.core);
         Arc::new(move |entry| {
-            let untaken = hosted::untaken(core.as_ref(), entry);
-            Ok(untaken.map_err(|error| error.to_string())?.is_none())
+            let problem = hosted::check_principal(core.as_ref(), entry);
+            Ok(problem.map_err(|error| error.to_string())?.is_none())
         })
     }
 
@@ -106,7 +106,7 @@ impl Opened {
         let log = log.clone();
         self.host.set_stuck_sink(Arc::new(move |effect, error| {
             let (name, about) = effect.map_or(("", ""), |effect| (&effect.name, &effect.key));
-            let (code, detail) = (codes::name(error.code()), error.to_string());
+            let (code, detail) = (error.code(), error.to_string());
             log.line(&json!({"event": "effect-stuck", "name": name, "about": about, "code": code, "detail": detail}));
         }));
     }

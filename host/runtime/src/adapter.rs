@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::{
+    collections::BTreeMap,
     fmt,
     sync::Arc,
     time::{Duration, Instant},
@@ -53,6 +54,9 @@ pub struct Submission {
     pub envelope: String,
     /// The digest of its canonical form; verified again before the call.
     pub envelope_digest: String,
+    /// Where the message belongs in a trace: `traceparent` and `tracestate`, where its sender gave them. Nobody judged
+    /// these texts.
+    pub context: BTreeMap<String, String>,
 }
 
 /// One question about an attempt whose outcome is unknown.

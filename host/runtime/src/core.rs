@@ -4,7 +4,7 @@
 //! inside each other: the outer one fails where the core gave no answer at all ([`CoreError`]: roll back, fail closed),
 //! the inner one where it refuses its input.
 
-use crate::wit::{Answer, Checked, Error, Frame, Operation, Request, Step, Verdict};
+use crate::wit::{Answer, Checked, Error, Evaluated, Frame, Operation, Principal, Request, Step, Verdict};
 
 /// An answer of the core, its refusal, or a fault of the core itself.
 pub type Outcome<T> = Result<Result<T, Error>, CoreError>;
@@ -20,6 +20,8 @@ pub trait Core: Send + Sync {
 /// One place to run in: an instance of the component. No answer depends on what ran in it before, but after a
 /// [`CoreError`] it answers nothing any more and must be dropped.
 pub trait Session: Send {
+    /// What this build of the rules is, as JSON: see `wit/world.wit`.
+    fn describe(&mut self) -> Result<String, CoreError>;
     /// The RFC 8785 form of `text`.
     fn canonicalize(&mut self, text: &str) -> Outcome<String>;
     /// The digest of the RFC 8785 form of `text`.
@@ -43,7 +45,16 @@ pub trait Session: Send {
     /// Whether states of several machines can stand in one record.
     fn check_combination(&mut self, states: &str) -> Outcome<String>;
     /// One step of an operation at `now` (milliseconds). The inner error is misuse by the host.
-    fn decide(&mut self, request: &Request, answers: &[Answer], now: f64, entropy: &str) -> Outcome<Step>;
+    fn decide(
+        &mut self,
+        request: &Request,
+        answers: &[Answer],
+        evaluated: &[Evaluated],
+        now: f64,
+        entropy: &str,
+    ) -> Outcome<Step>;
+    /// Why no operation takes this principal as its caller, if that is so.
+    fn check_principal(&mut self, principal: &Principal) -> Result<Option<Error>, CoreError>;
     /// The operations.
     fn operations(&mut self) -> Result<Vec<Operation>, CoreError>;
     /// Cuts a JSON-RPC frame.

@@ -11,19 +11,20 @@ mod text;
 
 pub use lines::serve;
 pub use records::decide_args;
+pub use records::group_name;
 pub(crate) use records::kind_name;
 
 use crate::{
-    CoreError, Outcome, Session, codes,
+    CoreError, Outcome, Session,
     scenario::{self, Local},
     store::MemoryStore,
-    wit::{Decision, Error, Principal, Request, Verdict},
+    wit::{Decision, Error, Evaluated, Fact, Group, Principal, Request, Verdict},
 };
 use records::Fault;
 use serde_json::{Map, Value, json};
 
-/// What a driver answers to one call: an object with exactly one of the members `ok`, `error` (`code`, `pointer`,
-/// `detail`), `trap` (the core gave no answer) and `unusable` (there is no such function, or not with such arguments).
+/// What a driver answers to one call: an object with exactly one of the members `ok`, `error` (`group`, `code`,
+/// `retryable`, `pointer`, `detail`), `trap` (the core gave no answer) and `unusable` (there is no such function, or not with such arguments).
 pub fn answer(session: &mut dyn Session, function: &str, args: &Value) -> Value {
     match call(session, function, args) {
         Ok(Ok(ok)) => json!({ "ok": ok }),
@@ -36,6 +37,16 @@ pub fn answer(session: &mut dyn Session, function: &str, args: &Value) -> Value 
 /// A request from JSON; the error says what is wrong with it.
 pub(crate) fn request_from(value: &Value) -> Result<Request, String> {
     records::request(value).map_err(said)
+}
+
+/// Facts from JSON, none from null; the error says what is wrong with them.
+pub fn facts_from(value: &Value) -> Result<Vec<Fact>, String> {
+    records::facts(value).map_err(said)
+}
+
+/// Evaluations that ended from JSON, none from null; the error says what is wrong with them.
+pub(crate) fn evaluated_from(value: &Value) -> Result<Vec<Evaluated>, String> {
+    records::evaluated(Some(value)).map_err(said)
 }
 
 /// A principal from JSON; the error says what is wrong with it.
@@ -60,15 +71,35 @@ pub(crate) fn decision_json(decision: &Decision) -> Value {
     records::decision(decision)
 }
 
+/// The error in such an answer; a group that is not known is the core's.
+pub fn error_from(refusal: &Value) -> Error {
+    let text = |name: &str| refusal[name].as_str().unwrap_or_default().to_owned();
+    let named = |group: &&Group| group_name(**group) == refusal["group"];
+    Error {
+        group: records::GROUPS.iter().find(named).copied().unwrap_or(Group::Core),
+        code: text("code"),
+        retryable: refusal["retryable"] == true,
+        pointer: text("pointer"),
+        detail: text("detail"),
+    }
+}
+
 /// An error of the core as JSON.
 fn refusal(error: &Error) -> Value {
-    json!({ "code": codes::name(error.code), "pointer": error.pointer, "detail": error.detail })
+    json!({
+        "group": group_name(error.group),
+        "code": error.code,
+        "retryable": error.retryable,
+        "pointer": error.pointer,
+        "detail": error.detail,
+    })
 }
 
 fn call(session: &mut dyn Session, function: &str, args: &Value) -> Result<Result<Value, Error>, Fault> {
     let args = Args(args.as_object().ok_or_else(|| Fault::Args("`args` is not an object".into()))?);
     let found = match function {
         "canonicalize" | "digest" | "check" | "parse-time" | "split" => return documents(session, function, args),
+        "describe" => Ok(session.describe()?.into()),
         "kinds" => Ok(session.kinds()?.into()),
         "verify" | "check-anchors" | "verify-disposition" => attestation(session, function, args)?,
         "step" => answered(session.step(args.text("machine")?, args.text("state")?, args.text("event")?))?,
@@ -77,8 +108,13 @@ fn call(session: &mut dyn Session, function: &str, args: &Value) -> Result<Resul
         "decide" => {
             let request = records::request(args.need("request")?)?;
             let answers = records::answers(args.need("answers")?)?;
-            let step = session.decide(&request, &answers, args.number("now")?, args.text("entropy")?)?;
-            step.map(|step| records::step(&step))
+            let evaluated = records::evaluated(args.0.get("evaluated"))?;
+            let (now, entropy) = (args.number("now")?, args.text("entropy")?);
+            session.decide(&request, &answers, &evaluated, now, entropy)?.map(|step| records::step(&step))
+        }
+        "check-principal" => {
+            let problem = session.check_principal(&records::principal(args.need("principal")?)?)?;
+            problem.map_or(Ok(Value::Null), Err)
         }
         "operations" => Ok(session.operations()?.iter().map(records::operation).collect()),
         "scenario" => {

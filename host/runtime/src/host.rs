@@ -16,10 +16,10 @@ mod error;
 mod follow;
 mod frames;
 mod group;
+mod others;
 mod probe;
 mod read;
 mod replay;
-mod taken;
 #[cfg(test)]
 mod tests;
 mod wait;
@@ -29,13 +29,12 @@ pub use clock::{Clock, ClockError, SystemClock};
 pub use effects::{Performer, StuckSink, itself};
 pub use error::HostError;
 pub use replay::ReplayFiles;
-pub use taken::untaken;
 pub use wait::Cancel;
 
 use crate::{
-    Core, pause,
+    Core, codes, pause,
     store::{EffectLease, Store},
-    wit::{Effect, Error, ErrorCode, Frame, Operation, Principal, Request, Status, Waiting},
+    wit::{Effect, Error, Fact, Frame, Operation, Principal, Request, Status, Waiting},
 };
 use clock::Watch;
 use decider::{Decider, misuse};
@@ -50,7 +49,9 @@ use std::{
 };
 use wait::lock;
 
-/// How long a waiting call sleeps before it looks whether another process has committed (settled point 39).
+/// How long a waiting call sleeps before it looks at the clock, which may have been set.
+const GLANCE: Duration = Duration::from_secs(1);
+/// The same where no thread looks for commits of other processes, so that the call has to.
 const POLL: Duration = Duration::from_millis(50);
 /// The cursor that tells the core that a wait is over.
 const TIMEOUT: &str = "timeout";
@@ -68,6 +69,8 @@ pub struct Reply {
     pub calls: Vec<Effect>,
     /// What the commit touched.
     pub topics: Vec<String>,
+    /// What it was about, for logs and traces: ids, codes and digests, never content.
+    pub facts: Vec<Fact>,
 }
 
 /// An operation to be carried out, with all that can be said about it.
@@ -79,6 +82,8 @@ pub struct Invocation<'a> {
     pub operation: &'a str,
     /// Its params as received.
     pub params: &'a str,
+    /// Where the call belongs in a trace (`traceparent`, `tracestate`).
+    pub context: &'a [Fact],
     /// Stored effects whose result this operation records: they leave the outbox with its commit, unless it is refused.
     pub finished: &'a [EffectLease],
 }
@@ -153,6 +158,7 @@ struct Inner {
     stuck: Mutex<Option<StuckSink>>,
     group: group::Group<Job, Outcome>,
     hub: wait::Hub,
+    others: others::Others,
     follow: follow::Follow,
     denials: denials::Denials,
     counters: Counting,
@@ -195,18 +201,31 @@ impl Host {
         params: &str,
         cancel: &Cancel,
     ) -> Result<Reply, HostError> {
-        self.run(Invocation { principal, operation, params, finished: &[] }, cancel)
+        self.run(Invocation { principal, operation, params, ..Invocation::default() }, cancel)
+    }
+
+    /// As [`Host::call`], for a call that belongs to a trace: `context` goes with a message that it sends.
+    pub fn call_with(
+        &self,
+        principal: Option<&Principal>,
+        operation: &str,
+        params: &str,
+        context: &[Fact],
+    ) -> Result<Reply, HostError> {
+        let invocation = Invocation { principal, operation, params, context, ..Invocation::default() };
+        self.run(invocation, &Cancel::default())
     }
 
     /// As [`Host::call_until`], with all that can be said.
     pub fn run(&self, invocation: Invocation<'_>, cancel: &Cancel) -> Result<Reply, HostError> {
-        let Invocation { principal, operation, params, finished } = invocation;
+        let Invocation { principal, operation, params, context, finished } = invocation;
         let request = Request {
             operation: operation.into(),
             principal: principal.cloned(),
             params: params.into(),
             instance: self.0.instance.clone(),
             cursor: None,
+            context: context.to_vec(),
         };
         self.0.counters.requests.fetch_add(1, Relaxed);
         self.0.record_due_denials();
@@ -219,9 +238,9 @@ impl Host {
         }
         // Of whom the core does not take as a caller there is no account either.
         if let (Some(principal), Some(problem)) = (principal, &reply.problem)
-            && problem.code != ErrorCode::AuthenticationRequired
+            && problem.code != codes::AUTHENTICATION_REQUIRED.name
         {
-            self.0.denials.count(principal, problem.code, self.0.watch.wall_ms());
+            self.0.denials.count(principal, &problem.code, self.0.watch.wall_ms());
         }
         Ok(reply)
     }
@@ -250,6 +269,11 @@ impl Host {
     /// The operations table, as the core lists it.
     pub fn operations(&self) -> impl Iterator<Item = &Operation> {
         self.0.operations.iter()
+    }
+
+    /// Why no operation takes `principal` as its caller, if that is so. Errors: the core gave no answer.
+    pub fn check_principal(&self, principal: &Principal) -> Result<Option<Error>, HostError> {
+        Ok(self.0.core.session()?.check_principal(principal)?)
     }
 
     /// The rules, for their pure functions.
@@ -352,15 +376,21 @@ impl Inner {
     }
 
     /// Sleeps until there is a reason to decide again.
-    fn sleep(&self, listening: &wait::Listening<'_>, seen: u64, until: i64) -> Result<(), HostError> {
+    fn sleep(self: &Arc<Self>, listening: &wait::Listening<'_>, seen: u64, until: i64) -> Result<(), HostError> {
+        let watched = self.watch_others()?;
+        // INVARIANT: what is committed after this look, and by others, is seen by the thread that looks for it.
+        if self.store.changes()? != seen {
+            return Ok(());
+        }
         loop {
             let left = until.saturating_sub(self.watch.wall_ms());
-            let limit = Duration::from_millis(u64::try_from(left).unwrap_or(0)).min(POLL);
+            let most = if watched { GLANCE } else { POLL };
+            let limit = Duration::from_millis(u64::try_from(left).unwrap_or(0)).min(most);
             let alert = listening.wait(self.watch.to_sleep(limit));
             if alert.cancelled {
                 return Err(HostError::Cancelled);
             }
-            if alert.touched || left <= 0 || self.store.changes()? != seen {
+            if alert.touched || left <= 0 || (!watched && self.store.changes()? != seen) {
                 return Ok(());
             }
         }

@@ -8,7 +8,7 @@ mod error;
 mod tests;
 
 pub use crate::wit::{Call, Frame};
-pub use error::{Refusal, error, error_at, failed, group};
+pub use error::{Refusal, error, failed, object};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -27,6 +27,10 @@ pub struct Call<'a> {
     pub entropy: String,
     /// Names the running host.
     pub instance: &'a str,
+    /// Where the call belongs in a trace: a list of facts, or null.
+    pub context: &'a Value,
+    /// Evaluations that have ended before the call: a list, or null.
+    pub evaluated: &'a Value,
 }
 
 /// What a call brought.
@@ -72,6 +76,8 @@ pub fn perform(args: &Value, target: &mut dyn Target) -> Result<Value, String> {
             now: start + offset,
             entropy: format!("{:064x}", index + 1),
             instance: step["instance"].as_str().unwrap_or("host-1"),
+            context: &step["context"],
+            evaluated: &step["evaluated"],
         };
         transcript.push(match target.call(&call).map_err(|fault| format!("step {}: {fault}", index + 1))? {
             None => json!({ "skipped": "there is no way to make this call" }),

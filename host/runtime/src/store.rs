@@ -8,7 +8,7 @@
 //!
 //! Settled point 37 asks that a commit validates what the decision read: revisions, absences, and the head of each
 //! range. A store of this trait does it by **reading again**: inside the write batch the queries of the read set are
-//! run once more and the lists of [`RowIdentity`] are compared. That is exactly what the decision depended on: an
+//! run once more and what they find ([`Seen`]) is compared. That is exactly what the decision depended on: an
 //! absence is an empty list, an insertion into or a removal from a range (also inside its limit) changes the list, and a
 //! change elsewhere in the index does not. So there are no false conflicts, and no head counters that every writer of a
 //! collection would have to update. Where the answers came from this very batch and nothing was applied since, they
@@ -39,10 +39,10 @@ pub use memory::MemoryStore;
 pub use turn::{Turn, TurnGuard};
 pub use types::{
     AUDIT, Answer, Applied, AuditRecord, Changes, Effect, EffectKind, EffectLease, Entry, Epoch, LeasedEffect, Query,
-    ReadSet, Row, RowIdentity, Scrub, Write, audit_id, check_changes,
+    ReadSet, Row, RowIdentity, Scrub, Seen, Write, audit_id, check_changes,
 };
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A place where facts are kept. Shared by all threads of a host; possibly by other processes too.
 pub trait Store: Send + Sync {
@@ -62,6 +62,22 @@ pub trait Store: Send + Sync {
     /// A number that is different after somebody, in this process or another, has committed something. It is compared
     /// with an earlier number from the same store value only; it says nothing else.
     fn changes(&self) -> Result<u64, StoreError>;
+
+    /// Waits until [`Store::changes`] differs from `since`, at most for `limit`; the number then. One that differs may come
+    /// early or late, but not later than `limit`. As it comes it asks for the number twenty times a second: a store that
+    /// hears of commits waits for one.
+    fn wait_changes(&self, since: u64, limit: Duration) -> Result<u64, StoreError> {
+        const PAUSE: Duration = Duration::from_millis(50);
+        let start = Instant::now();
+        loop {
+            let now = self.changes()?;
+            let left = limit.saturating_sub(start.elapsed());
+            if now != since || left.is_zero() {
+                return Ok(now);
+            }
+            std::thread::sleep(left.min(PAUSE));
+        }
+    }
 
     /// Takes up to `limit` stored effects that are due at `now` and in nobody's lease, until `now + lease_ms`
     /// (milliseconds). They come in the order in which they fell due. Each has a fence that proves the lease, and that
@@ -109,6 +125,13 @@ pub trait Batch {
     ///
     /// [`ApplyError::Conflict`] where a read, an expected revision or a lease no longer holds; the batch stays usable.
     fn apply(&mut self, reads: &ReadSet, changes: &Changes) -> Result<Applied, ApplyError>;
+
+    /// [`Batch::apply`] for a group of decisions, in turn: each is validated against what those before it left, and one that
+    /// is not applied keeps none of the others from it. The results in the same order; for stores where a group costs one
+    /// round trip.
+    fn apply_all(&mut self, group: &[(ReadSet, Changes)]) -> Vec<Result<Applied, ApplyError>> {
+        group.iter().map(|(reads, changes)| self.apply(reads, changes)).collect()
+    }
 
     /// Makes everything that was applied durable and visible; it is on the disk when this returns.
     ///

@@ -13,10 +13,15 @@ pub(crate) mod bindings {
 pub use bindings::exports::threadmesh::core::{
     attestation::Verdict,
     coordinator::{
-        Answer, AuditRecord, Call, Decision, Effect, EffectKind, Entry, Frame, Operation, Principal, PrincipalKind,
-        Query, Request, Status, Step, StepKind, Stored, Waiting, Write,
+        Answer, AuditRecord, Call, Decision, Effect, EffectKind, Entry, Evaluated, Evaluation, Frame, Operation,
+        Principal, PrincipalKind, Query, Request, Status, Step, StepKind, Stored, Waiting, Write,
     },
     documents::Checked,
-    errors::ErrorCode,
-    types::Error,
+    types::{Error, Fact, Group},
 };
+
+/// The answer of a host that has no engine for policies: it denies.
+pub fn unavailable(asked: Evaluation) -> Evaluated {
+    let Evaluation { policy, hook, input } = asked;
+    Evaluated { policy, hook, input, end: "unavailable".into(), verdict: None, facts: Vec::new() }
+}

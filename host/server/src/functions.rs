@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use std::sync::LazyLock;
-use threadmesh_runtime::rpc::{Answer, error, error_at};
+use threadmesh_runtime::rpc::{self, Answer, error};
 use threadmesh_runtime::{Core, driver};
 
 /// Function and method.
@@ -12,6 +12,7 @@ const METHODS: &[(&str, &str)] = &[
     ("digest", "core.digest"),
     ("parse-time", "core.parseTime"),
     ("check", "core.check"),
+    ("describe", "core.describe"),
     ("kinds", "core.kinds"),
     ("verify", "core.verify"),
     ("check-anchors", "core.checkAnchors"),
@@ -21,6 +22,7 @@ const METHODS: &[(&str, &str)] = &[
     ("check-combination", "core.checkCombination"),
     ("split", "core.split"),
     ("decide", "core.decide"),
+    ("check-principal", "core.checkPrincipal"),
     ("operations", "core.operations"),
 ];
 
@@ -53,7 +55,7 @@ pub fn answer(core: &dyn Core, method: &str, params: &str) -> Option<Answer> {
     Some(if let Some(ok) = answer.get("ok") {
         Answer::Result(json!({"method": method, "value": ok}).to_string())
     } else if let Some(refusal) = answer.get("error") {
-        Answer::Error(error_at(&text(&refusal["code"]), &text(&refusal["pointer"]), &text(&refusal["detail"])))
+        Answer::Error(rpc::object(&driver::error_from(refusal)))
     } else if let Some(what) = answer.get("unusable") {
         Answer::Error(error("params-invalid", &text(what)))
     } else {

@@ -5,7 +5,7 @@ use crate::service::Service;
 use crate::tokens::{Entry, Kind};
 use std::sync::Arc;
 use std::time::Duration;
-use threadmesh_runtime::host::{self, Cancel, Host};
+use threadmesh_runtime::host::{Cancel, Host};
 use threadmesh_runtime::rpc::{self, Answer, Frame};
 use threadmesh_runtime::wit::{Effect, Principal, PrincipalKind};
 use threadmesh_runtime::{Core, CoreError};
@@ -70,8 +70,8 @@ impl Service for Hosted {
 }
 
 /// Why the rules take nobody by `entry`, where that is so. Errors: the core gives no answer.
-pub fn untaken(core: &dyn Core, entry: &Entry) -> Result<Option<String>, CoreError> {
-    Ok(host::untaken(core, &principal(entry))?.map(|problem| problem.detail))
+pub fn check_principal(core: &dyn Core, entry: &Entry) -> Result<Option<String>, CoreError> {
+    Ok(core.session()?.check_principal(&principal(entry))?.map(|problem| problem.detail))
 }
 
 /// The principal that the core gets for an entry of the token file. It is never `host`.

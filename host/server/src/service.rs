@@ -2,7 +2,6 @@
 
 use crate::tokens::Entry;
 use serde::Deserialize;
-use serde_json::Value;
 use threadmesh_runtime::host::Cancel;
 use threadmesh_runtime::rpc::{self, Answer, Call, Frame};
 
@@ -44,7 +43,7 @@ fn names_a_time(params: &str) -> bool {
     #[derive(Deserialize)]
     struct Timed {
         #[serde(rename = "timeoutMs")]
-        time: Option<Value>,
+        time: Option<serde_json::Value>,
     }
     serde_json::from_str::<Timed>(params).is_ok_and(|params| params.time.is_some())
 }

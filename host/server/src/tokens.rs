@@ -18,8 +18,9 @@ pub use secret::{Secret, random_id};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Whether the rules take a caller by an entry: see [`crate::hosted::untaken`]. Error: that cannot be said now.
-pub type Taken = std::sync::Arc<dyn Fn(&Entry) -> Result<bool, String> + Send + Sync>;
+/// Whether the rules take the principal of an entry as a caller: see [`crate::hosted::check_principal`]. Error: that cannot
+/// be said now.
+pub type CheckPrincipal = std::sync::Arc<dyn Fn(&Entry) -> Result<bool, String> + Send + Sync>;
 
 /// What is wrong with a token file, an entry of it, or a file that holds a token.
 #[derive(Debug, thiserror::Error)]
@@ -157,8 +158,8 @@ impl TokenFile {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    /// Adds an entry for a new token and returns the token. [`TokenError::Exists`] for a name in use,
-    /// [`TokenError::Invalid`] for a principal that breaks a rule; `path` is only named in errors.
+    /// Adds an entry for a new token and returns the token. [`TokenError::Exists`] for a name in use; `path`
+    /// is only named in errors. Whether the rules take the principal as a caller is for the core to say.
     pub fn create(&mut self, path: &std::path::Path, name: &str, principal: Principal) -> Result<Secret, TokenError> {
         if self.named(name).is_some() {
             return Err(TokenError::Exists(name.to_owned()));
@@ -223,17 +224,5 @@ fn check_entry(entry: &Entry) -> Result<(), String> {
     if !(5..=191).contains(&tail.len()) || !tail.bytes().all(|byte| plain(&byte) || byte == b':') {
         return Err(format!("{:?}: authenticationId is not authn_ and 5 to 191 letters or digits", entry.name));
     }
-    check_principal(&entry.principal).map_err(|reason| format!("{:?}: {reason}", entry.name))
-}
-
-/// Whether a principal has the members of its kind; what is wrong with it otherwise. What ids look like is a rule of the
-/// core (OP-1), which refuses whoever has others.
-pub fn check_principal(principal: &Principal) -> Result<(), String> {
-    match (principal.kind, &principal.incarnation, &principal.owner) {
-        // Two owners may use the same task ids, so a task is known by all three.
-        (Kind::Task, Some(_), Some(_)) => Ok(()),
-        (Kind::Task, _, _) => Err("a task needs an incarnation and an owner".to_owned()),
-        (_, None, None) => Ok(()),
-        _ => Err("only a task has an incarnation or an owner".to_owned()),
-    }
+    Ok(())
 }

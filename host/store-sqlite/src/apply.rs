@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
 use threadmesh_runtime::store::{
-    AUDIT, Applied, ApplyError, AuditRecord, Changes, Conflict, Entry, ReadSet, StoreError, Write, audit_id,
+    AUDIT, Applied, ApplyError, AuditRecord, Changes, Conflict, Entry, ReadSet, Seen, StoreError, Write, audit_id,
 };
 
 use crate::delta::{Delta, Fact};
@@ -90,13 +90,13 @@ enum Plan {
 impl Applier<'_> {
     /// Runs the queries of `reads` again and compares.
     pub fn validate(&self, reads: &ReadSet) -> Result<(), ApplyError> {
-        for (number, (query, identities)) in reads.reads.iter().enumerate() {
+        for (number, (query, seen)) in reads.reads.iter().enumerate() {
             let name = self.names.find_in(self.conn, self.new_names, &query.collection, &query.index).in_store()?;
             let now = match name {
-                Some(name) => self.through(|view| view.identities(name, query)).in_store()?,
-                None => Vec::new(),
+                Some(name) => self.through(|view| view.answer(name, query)).in_store()?.seen(),
+                None => Seen::default(),
             };
-            if now != *identities {
+            if now != *seen {
                 return Err(ApplyError::Conflict(Conflict::Read { query: number }));
             }
         }

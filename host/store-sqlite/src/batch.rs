@@ -260,7 +260,7 @@ impl Batch for SqliteBatch<'_> {
         let answers = recent.through(conn, &self.layer, &self.absent, |view| {
             let answer = |query: &Query| -> rusqlite::Result<Answer> {
                 Ok(match names.find_in(conn, &self.new_names, &query.collection, &query.index)? {
-                    Some(name) => Answer { rows: view.rows(name, query)? },
+                    Some(name) => view.answer(name, query)?,
                     None => Answer::default(),
                 })
             };

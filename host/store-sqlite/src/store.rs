@@ -124,7 +124,7 @@ impl SqliteStore {
 
     fn answer(&self, view: &View<'_>, query: &Query) -> rusqlite::Result<Answer> {
         Ok(match self.names.find(view.conn, &query.collection, &query.index)? {
-            Some(name) => Answer { rows: view.rows(name, query)? },
+            Some(name) => view.answer(name, query)?,
             None => Answer::default(),
         })
     }

@@ -91,7 +91,7 @@ fn commit(store: &SqliteStore, changes: &Changes) -> Result<(), StoreError> {
 
 fn all(collection: &str) -> Query {
     let (index, start, end) = (String::new(), String::new(), Some("\u{10ffff}".into()));
-    Query { collection: collection.into(), index, start, end, reverse: false, limit: u32::MAX }
+    Query { collection: collection.into(), index, start, end, reverse: false, limit: u32::MAX, bytes: 0 }
 }
 
 fn ids(store: &SqliteStore, collection: &str) -> Vec<String> {

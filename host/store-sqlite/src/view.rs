@@ -1,7 +1,7 @@
 //! Looking at the tables through changes that lie over them.
 
 use rusqlite::Connection;
-use threadmesh_runtime::store::{Query, Row, RowIdentity};
+use threadmesh_runtime::store::{Answer, Query, Row};
 
 use crate::delta::{Delta, Fact, Mark};
 use crate::journal::damaged;
@@ -18,8 +18,18 @@ pub(crate) struct View<'a> {
 }
 
 impl View<'_> {
-    /// The rows that `query` finds in the index with the number `name`.
-    pub fn rows(&self, name: i64, query: &Query) -> rusqlite::Result<Vec<Row>> {
+    /// What `query` finds in the index with the number `name`.
+    pub fn answer(&self, name: i64, query: &Query) -> rusqlite::Result<Answer> {
+        if query.limit > 0 && query.index.is_empty() && query.end.is_none() {
+            // An id stands for one row: there is never more.
+            return Ok(Answer { rows: self.rows(name, query)?, more: false });
+        }
+        let beyond = Query { limit: query.limit.saturating_add(1), ..query.clone() };
+        Ok(Answer::of(query, self.rows(name, &beyond)?))
+    }
+
+    /// The first rows, up to its limit, that `query` finds in the index with the number `name`.
+    fn rows(&self, name: i64, query: &Query) -> rusqlite::Result<Vec<Row>> {
         let by_id = query.index.is_empty() && query.end.is_none();
         if by_id && let Some(found) = self.recent(name, &query.start) {
             let row = found.map(|(stamp, fact)| row(&query.start, stamp, fact)).filter(|_| query.limit > 0);
@@ -32,11 +42,6 @@ impl View<'_> {
             self.absent.iter().for_each(|absent| absent.note(name, &query.start));
         }
         self.merge(name, query, rows)
-    }
-
-    /// As [`View::rows`], without the texts.
-    pub fn identities(&self, name: i64, query: &Query) -> rusqlite::Result<Vec<RowIdentity>> {
-        Ok(self.rows(name, query)?.iter().map(Row::identity).collect())
     }
 
     /// The row with `id` in the collection whose index without a name has the number `name`, as an update needs it.

@@ -45,8 +45,8 @@ pub fn run() -> Result<()> {
         })?;
     }
     let (request, answers, now) = send()?;
-    row("decide send, 1st round", &mut |session| ok(session.decide(&request, &[], now, ENTROPY)))?;
-    row("decide send, 2nd round", &mut |session| ok(session.decide(&request, &answers, now, ENTROPY)))
+    row("decide send, 1st round", &mut |session| ok(session.decide(&request, &[], &[], now, ENTROPY)))?;
+    row("decide send, 2nd round", &mut |session| ok(session.decide(&request, &answers, &[], now, ENTROPY)))
 }
 
 /// What an instance costs that nobody has used before: all are held, so that none is one that was kept.
@@ -118,16 +118,20 @@ fn send() -> Result<(Request, Vec<Answer>, f64)> {
         params: pair.message(&now, &expires, 1),
         instance: "bench".into(),
         cursor: None,
+        context: Vec::new(),
     };
     #[allow(clippy::cast_precision_loss)] // Below 2^53.
     let now = host.now_ms()? as f64;
     let mut session = NativeCore.session()?;
-    let step = session.decide(&request, &[], now, ENTROPY)?.map_err(|error| anyhow!(error.detail))?;
+    let step = session.decide(&request, &[], &[], now, ENTROPY)?.map_err(|error| anyhow!(error.detail))?;
     let queries = step.queries;
     let read = store.read(&queries.iter().map(query).collect::<Vec<_>>())?;
-    let answers: Vec<Answer> =
-        queries.into_iter().zip(read).map(|(query, answer)| Answer { query, rows: rows(answer) }).collect();
-    let step = session.decide(&request, &answers, now, ENTROPY)?.map_err(|error| anyhow!(error.detail))?;
+    let answer = |(query, found): (_, threadmesh_runtime::store::Answer)| {
+        let more = found.more;
+        Answer { query, rows: rows(found), more }
+    };
+    let answers: Vec<Answer> = queries.into_iter().zip(read).map(answer).collect();
+    let step = session.decide(&request, &answers, &[], now, ENTROPY)?.map_err(|error| anyhow!(error.detail))?;
     (step.kind == StepKind::Ready).then_some(()).context("a send needs one round")?;
     Ok((request, answers, now))
 }
@@ -140,6 +144,7 @@ fn query(query: &threadmesh_runtime::wit::Query) -> Query {
         end: query.end.clone(),
         reverse: query.reverse,
         limit: query.limit,
+        bytes: query.bytes,
     }
 }
 

@@ -14,6 +14,7 @@ const FUNCTIONS = {
   digest: ['canonicalJson', 'digest', [TEXT]],
   'parse-time': ['canonicalJson', 'parseTime', [TEXT]],
   check: ['documents', 'check', ['kind', TEXT]],
+  describe: ['about', 'describe', []],
   kinds: ['documents', 'kinds', []],
   verify: ['attestation', 'verify', ['document', 'anchors', 'expected', NOW]],
   'check-anchors': ['attestation', 'checkAnchors', ['anchors']],
@@ -21,7 +22,8 @@ const FUNCTIONS = {
   step: ['lifecycle', 'step', ['machine', 'state', 'event']],
   'check-reason': ['lifecycle', 'checkReason', ['state', 'reason']],
   'check-combination': ['lifecycle', 'checkCombination', ['states']],
-  decide: ['coordinator', 'decide', ['request', 'answers', NOW, 'entropy']],
+  decide: ['coordinator', 'decide', ['request', 'answers', 'evaluated', NOW, 'entropy']],
+  'check-principal': ['coordinator', 'checkPrincipal', ['principal']],
   operations: ['coordinator', 'operations', []],
   split: ['coordinator', 'split', [TEXT]],
 };
@@ -40,19 +42,29 @@ export function call(core, name, args) {
   const [face, method, parameters] = FUNCTIONS[name];
   try {
     const given = parameters.map((parameter) => guard(argument(parameter, args)));
-    return { ok: core[face][method](...given) };
+    const found = core[face][method](...given);
+    return name === 'check-principal' && found ? { error: found } : { ok: found };
   } catch (fault) {
     if (fault instanceof Refused) return fault.answer;
     // The glue throws an error whose payload is the error record; anything else is a trap or a fault of the glue.
     const error = fault.payload;
     if (typeof error?.code !== 'string') return { trap: String(fault) };
-    return { error: { code: error.code, pointer: error.pointer, detail: error.detail } };
+    const { group, code, retryable, pointer, detail } = error;
+    return { error: { group, code, retryable, pointer, detail } };
   }
 }
 
 function argument(parameter, args) {
   if (parameter === TEXT) return textOf(args);
-  return parameter === NOW ? numberOf(args.now) : args[parameter];
+  return parameter === NOW ? numberOf(args.now) : complete(parameter, args[parameter]);
+}
+
+/** An argument with what a vector may leave out: the glue takes no list for one that is not there. */
+function complete(name, value) {
+  if (name === 'evaluated') return (value ?? []).map((one) => ({ facts: [], ...one }));
+  if (name === 'request') return { context: [], ...value };
+  if (name !== 'answers') return value;
+  return value.map((answer) => ({ more: false, ...answer, query: { bytes: 0, reverse: false, ...answer.query } }));
 }
 
 /** Refuses what the glue would change without a word: ill-formed strings, and revisions and limits that do not fit. */
@@ -61,7 +73,7 @@ function guard(value) {
   if (value === null || typeof value !== 'object') return value;
   for (const [name, part] of Object.entries(value)) {
     guard(part);
-    const counted = name === 'revision' || name === 'limit';
+    const counted = name === 'revision' || name === 'limit' || name === 'bytes';
     if (counted && !(Number.isInteger(part) && part >= 0 && part <= U32_MAX)) {
       throw new Refused('host-misuse', `${part} is no 32-bit number`);
     }

@@ -16,7 +16,8 @@ export function scenario(call, args) {
   const perform = (step, index) => {
     offset = step.at ?? offset;
     const entropy = (index + 1).toString(16).padStart(64, '0');
-    const entry = operate(call, store, { request: requestOf(args, step, kept), now: start.ok + offset, entropy });
+    const given = { request: requestOf(args, step, kept), now: start.ok + offset, entropy, evaluated: step.evaluated };
+    const entry = operate(call, store, given);
     keep(step, entry, kept);
     return entry;
   };
@@ -38,7 +39,7 @@ export function scenario(call, args) {
 
 function requestOf(args, step, kept) {
   const params = step.text ?? canonical(substitute(step.params, kept), true);
-  const request = { operation: step.method, params, instance: step.instance ?? 'host-1' };
+  const request = { operation: step.method, params, instance: step.instance ?? 'host-1', context: step.context ?? [] };
   if (step.as === undefined || step.as === null) return request;
   const principal = { tenant: 'default', authentication: `authn_${step.as}-session`, ...args.principals[step.as] };
   return { ...request, principal };

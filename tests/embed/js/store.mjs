@@ -17,6 +17,22 @@ function inside({ start, end }, key) {
   return compare(start, key) <= 0 && compare(key, end) < 0;
 }
 
+/** The first ones, up to the limit; no more bytes of bodies than the bound, but always one. */
+function cut(query, found) {
+  const page = found.slice(0, query.limit);
+  let size = 0;
+  const over = page.findIndex(({ row }, count) => {
+    size += bytes.encode(row.body).length;
+    return query.bytes > 0 && count > 0 && size > query.bytes;
+  });
+  return over < 0 ? page : page.slice(0, over);
+}
+
+/** What a host answers that has no engine for policies. */
+function unavailable(asked) {
+  return { ...asked, end: 'unavailable', verdict: undefined, facts: [] };
+}
+
 export class Store {
   collections = new Map();
   stamp = 0;
@@ -36,8 +52,9 @@ export class Store {
     }
     found.sort((left, right) => compare(left.key, right.key) || left.row.stamp - right.row.stamp);
     if (query.reverse) found.reverse();
-    const rows = found.slice(0, query.limit).map(({ key, row: { id, revision, body } }) => ({ id, key, revision, body }));
-    return { query, rows };
+    const page = cut(query, found);
+    const rows = page.map(({ key, row: { id, revision, body } }) => ({ id, key, revision, body }));
+    return { query, rows, more: found.length > page.length };
   }
 
   /** Applies the writes and keeps the audit records. `revision` is put in place of the next one, where it is given. */
@@ -70,21 +87,23 @@ export class Unanswered extends Error {
 /** Runs one operation to its end, by `call('decide', …)`: what was told in every step. Pages are committed in turn. */
 export function operate(call, store, args, revision) {
   const steps = [];
-  let [answers, request] = [[], args.request];
+  let [answers, evaluated, request] = [[], args.evaluated ?? [], args.request];
   while (steps.length < STEPS_MAX) {
-    const answer = call('decide', { ...args, request, answers });
+    const answer = call('decide', { ...args, request, answers, evaluated });
     if (!('ok' in answer)) throw new Unanswered(answer);
     const step = answer.ok;
     steps.push(step);
     if (step.kind === 'needs') {
       answers = [...answers, ...step.queries.map((query) => store.answer(query))];
+      evaluated = [...evaluated, ...step.evaluations.map(unavailable)];
       continue;
     }
     if (step.kind === 'wait') break;
     store.commit(step.decision, revision);
     const cursor = step.decision.proceed;
     if (cursor === null || cursor === undefined) break;
-    [answers, request] = [[], { ...request, cursor }];
+    // A continuation belongs to no trace.
+    [answers, evaluated, request] = [[], [], { ...request, cursor, context: [] }];
   }
   return { rounds: steps.length, steps };
 }

@@ -5,7 +5,8 @@
 export class Refused extends Error {
   constructor(code, detail = '') {
     super(detail || code);
-    this.answer = { error: { code, pointer: '', detail } };
+    const group = code === 'host-misuse' ? 'host' : 'input';
+    this.answer = { error: { group, code, retryable: false, pointer: '', detail } };
   }
 }
 

@@ -11,8 +11,8 @@ from wasmtime.component import (
 
 from corpus import Refused, number_of, text_of
 
-PACKAGE, VERSION = "threadmesh:core", "0.1.0"
-ERROR_FIELDS = {"code", "pointer", "detail"}
+PACKAGE, VERSION = "threadmesh:core", "0.2.0"
+ERROR_FIELDS = {"group", "code", "retryable", "pointer", "detail"}
 U32_MAX = 2**32 - 1
 
 # function of the vectors: (interface, function of the interface, arguments)
@@ -22,6 +22,7 @@ FUNCTIONS = {
     "digest": ("canonical-json", "digest", [TEXT]),
     "parse-time": ("canonical-json", "parse-time", [TEXT]),
     "check": ("documents", "check", ["kind", TEXT]),
+    "describe": ("about", "describe", []),
     "kinds": ("documents", "kinds", []),
     "verify": ("attestation", "verify", ["document", "anchors", "expected", NOW]),
     "check-anchors": ("attestation", "check-anchors", ["anchors"]),
@@ -29,7 +30,8 @@ FUNCTIONS = {
     "step": ("lifecycle", "step", ["machine", "state", "event"]),
     "check-reason": ("lifecycle", "check-reason", ["state", "reason"]),
     "check-combination": ("lifecycle", "check-combination", ["states"]),
-    "decide": ("coordinator", "decide", ["request", "answers", NOW, "entropy"]),
+    "decide": ("coordinator", "decide", ["request", "answers", "evaluated", NOW, "entropy"]),
+    "check-principal": ("coordinator", "check-principal", ["principal"]),
     "operations": ("coordinator", "operations", []),
     "split": ("coordinator", "split", [TEXT]),
 }
@@ -72,7 +74,7 @@ class Core:
         except (Trap, WasmtimeError) as trap:
             self.fresh()
             return {"trap": str(trap)}
-        return lift_answer(kind.result, result)
+        return lift_answer(function, kind.result, result)
 
     def function(self, interface, name):
         if (interface, name) not in self.known:
@@ -83,10 +85,16 @@ class Core:
         return self.known[interface, name]
 
 
+# What a vector may leave out, by the name of the argument or of the member.
+LEFT_OUT = {"bytes": 0, "context": [], "evaluated": [], "facts": [], "more": False, "reverse": False}
+
+
 def argument(parameter, args):
     if parameter == TEXT:
         return text_of(args)
-    return number_of(args["now"]) if parameter == NOW else args[parameter]
+    if parameter == NOW:
+        return number_of(args["now"])
+    return args.get(parameter, LEFT_OUT[parameter]) if parameter in LEFT_OUT else args[parameter]
 
 
 def camel(name):
@@ -110,7 +118,7 @@ def lower(ty, value):
     if isinstance(ty, RecordType):
         record = Record()
         for name, field in ty.fields:
-            setattr(record, name, lower(field, value.get(camel(name))))
+            setattr(record, name, lower(field, value.get(camel(name), LEFT_OUT.get(name))))
         return record
     return value
 
@@ -130,9 +138,10 @@ def lift(ty, value):
     return value
 
 
-def lift_answer(ty, value):
+def lift_answer(function, ty, value):
     if not isinstance(ty, ResultType):
-        return {"ok": lift(ty, value)}
+        found = lift(ty, value)
+        return {"error": found} if function == "check-principal" and found else {"ok": found}
     if isinstance(value, Variant):
         failed = value.tag == "err"
     else:

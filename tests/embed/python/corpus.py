@@ -18,7 +18,8 @@ class Refused(Exception):
 
     def __init__(self, code, detail=""):
         super().__init__(detail or code)
-        self.answer = {"error": {"code": code, "pointer": "", "detail": detail}}
+        group = "host" if code == "host-misuse" else "input"
+        self.answer = {"error": {"group": group, "code": code, "retryable": False, "pointer": "", "detail": detail}}
 
 
 def vectors():

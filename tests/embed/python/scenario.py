@@ -25,7 +25,8 @@ def scenario(call, args):
                 told.append({"skipped": str(missing)})
                 continue
             entropy = f"{index + 1:064x}"
-            entry = operate(call, store, {"request": request, "now": start["ok"] + offset, "entropy": entropy})
+            given = {"request": request, "now": start["ok"] + offset, "entropy": entropy}
+            entry = operate(call, store, {**given, "evaluated": step.get("evaluated", [])})
             told.append(entry)
             keep(step, entry, kept)
     except Unanswered as unanswered:
@@ -36,6 +37,8 @@ def scenario(call, args):
 def request_of(args, step, kept):
     params = step["text"] if "text" in step else canonical(substitute(step["params"], kept), nulls=True)
     request = {"operation": step["method"], "params": params, "instance": step.get("instance", "host-1")}
+    if "context" in step:
+        request["context"] = step["context"]
     if step.get("as") is not None:
         principal = {"tenant": "default", "authentication": f"authn_{step['as']}-session", **args["principals"][step["as"]]}
         request["principal"] = principal

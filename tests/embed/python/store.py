@@ -22,11 +22,12 @@ class Store:
                 keys = [entry["key"] for entry in row["entries"] if entry["index"] == query["index"]]
             found += [(key.encode(), row["stamp"], key, row) for key in keys if inside(query, key)]
         found.sort(key=lambda item: item[:2], reverse=query.get("reverse", False))
+        page = cut(query, found)
         rows = [
             {"id": row["id"], "key": key, "revision": row["revision"], "body": row["body"]}
-            for _, _, key, row in found[: query["limit"]]
+            for _, _, key, row in page
         ]
-        return {"query": query, "rows": rows}
+        return {"query": query, "rows": rows, "more": len(found) > len(page)}
 
     def commit(self, decision, revision):
         """Applies the writes and keeps the audit records. `revision` is put in place of the next one, where it is given."""
@@ -52,6 +53,21 @@ class Store:
         }
 
 
+def cut(query, found):
+    """The first ones, up to the limit; no more bytes of bodies than the bound, but always one."""
+    page, size = found[: query["limit"]], 0
+    for count, (_, _, _, row) in enumerate(page):
+        size += len(row["body"].encode())
+        if query.get("bytes") and count and size > query["bytes"]:
+            return page[:count]
+    return page
+
+
+def unavailable(asked):
+    """What a host answers that has no engine for policies."""
+    return {**asked, "end": "unavailable", "verdict": None, "facts": []}
+
+
 def inside(query, key):
     start, end, key = query["start"].encode(), query.get("end"), key.encode()
     return key == start if end is None else start <= key < end.encode()
@@ -67,15 +83,16 @@ class Unanswered(Exception):
 
 def operate(call, store, args, revision=None):
     """Runs one operation to its end, by `call("decide", …)`: what was told in every step. Pages are committed in turn."""
-    steps, answers, request = [], [], args["request"]
+    steps, answers, evaluated, request = [], [], args.get("evaluated", []), args["request"]
     while len(steps) < STEPS_MAX:
-        answer = call("decide", {**args, "request": request, "answers": answers})
+        answer = call("decide", {**args, "request": request, "answers": answers, "evaluated": evaluated})
         if "ok" not in answer:
             raise Unanswered(answer)
         step = answer["ok"]
         steps.append(step)
         if step["kind"] == "needs":
             answers = answers + [store.answer(query) for query in step["queries"]]
+            evaluated = evaluated + [unavailable(asked) for asked in step["evaluations"]]
             continue
         if step["kind"] == "wait":
             break
@@ -83,7 +100,8 @@ def operate(call, store, args, revision=None):
         cursor = step["decision"].get("proceed")
         if cursor is None:
             break
-        answers, request = [], {**request, "cursor": cursor}
+        # A continuation belongs to no trace.
+        answers, evaluated, request = [], [], {**request, "cursor": cursor, "context": []}
     return {"rounds": len(steps), "steps": steps}
 
 

@@ -13,7 +13,7 @@ use threadmesh_runtime::dispatcher::{CallEffect, Caller, Config, Dispatcher, Not
 use threadmesh_runtime::engine::{self, Cache};
 use threadmesh_runtime::store::{Answer, Query, Scrub, Store, StoreError};
 use threadmesh_runtime::wit::{Principal, Status};
-use threadmesh_runtime::{Core, Host, WasmCore, codes, pause};
+use threadmesh_runtime::{Core, Host, WasmCore, pause};
 use threadmesh_store_sqlite::{OpenError, Options, SqliteStore, Synchronous};
 
 /// How a database is opened.
@@ -119,7 +119,7 @@ impl Mesh {
         let shared: Arc<dyn Store> = store.clone();
         let host = Host::builder(Arc::clone(core), shared).instance("host-1").build();
         let host = host.map_err(|error| Fault {
-            code: format!("host:{}", codes::name(error.code())),
+            code: format!("host:{}", error.code()),
             detail: error.to_string(),
             retryable: error.retryable(),
         })?;
@@ -135,6 +135,7 @@ impl Mesh {
             end: Some("\u{10ffff}".into()),
             reverse: false,
             limit: u32::MAX,
+            bytes: 0,
         };
         let queries: Vec<Query> = collections.iter().map(whole).collect();
         self.store.read(&queries).map_err(|error| error.to_string())
@@ -186,17 +187,17 @@ impl Mesh {
     pub fn check_document(&self, kind: &str, document: &Value) -> Result<(), String> {
         let mut session = self.host.core().session().map_err(|error| error.to_string())?;
         let checked = session.check(kind, &document.to_string()).map_err(|error| error.to_string())?;
-        checked.map(|_| ()).map_err(|error| format!("{}: {}", codes::name(error.code), error.detail))
+        checked.map(|_| ()).map_err(|error| format!("{}: {}", error.code, error.detail))
     }
 
     /// Whether states of several machines may stand in one record, and the reason beside the decision.
     pub fn check_states(&self, states: &Value, reason: &str) -> Result<(), String> {
         let mut session = self.host.core().session().map_err(|error| error.to_string())?;
         let together = session.check_combination(&states.to_string()).map_err(|error| error.to_string())?;
-        together.map_err(|error| format!("{}: {}", codes::name(error.code), error.detail))?;
+        together.map_err(|error| format!("{}: {}", error.code, error.detail))?;
         let decision = states["decision"].as_str().unwrap_or_default();
         let fits = session.check_reason(decision, reason).map_err(|error| error.to_string())?;
-        fits.map(|_| ()).map_err(|error| format!("{}: {}", codes::name(error.code), error.detail))
+        fits.map(|_| ()).map_err(|error| format!("{}: {}", error.code, error.detail))
     }
 
     /// Whether the file is sound.
@@ -251,13 +252,12 @@ fn unreadable(error: &serde_json::Error) -> Fault {
 
 fn run(host: &Host, who: &Principal, operation: &str, params: &str) -> Result<(bool, String, Vec<CallEffect>), Fault> {
     let reply = host.call(Some(who), operation, params).map_err(|error| Fault {
-        code: format!("host:{}", codes::name(error.code())),
+        code: format!("host:{}", error.code()),
         detail: error.to_string(),
         retryable: error.retryable(),
     })?;
     if let Some(problem) = reply.problem {
-        let code = codes::name(problem.code).to_owned();
-        return Err(Fault { code, detail: problem.detail, retryable: codes::retryable(problem.code) });
+        return Err(Fault { code: problem.code, detail: problem.detail, retryable: problem.retryable });
     }
     let calls = reply.calls.into_iter().map(|effect| CallEffect { key: effect.key, body: effect.body }).collect();
     Ok((reply.status == Status::Replayed, reply.body, calls))
@@ -267,7 +267,7 @@ fn digest(host: &Host, text: &str) -> Result<String, Refusal> {
     let down = |detail: String| Refusal { code: "core-trap".into(), detail, retryable: true };
     let mut session = host.core().session().map_err(|error| down(error.to_string()))?;
     let digest = session.digest(text).map_err(|error| down(error.to_string()))?;
-    digest.map_err(|error| Refusal { code: codes::name(error.code).into(), detail: error.detail, retryable: false })
+    digest.map_err(|error| Refusal { code: error.code, detail: error.detail, retryable: false })
 }
 
 /// Hears of facts: the attempt, and what about it.

@@ -41,13 +41,14 @@ impl Store {
             let range = keys.range(query.start.clone()..).take_while(|(key, _)| fits(key));
             let pairs = range.flat_map(|(key, ids)| ids.iter().map(move |id| (key, id)));
             let rows = pairs.filter_map(|(key, id)| self.stored(&query.collection, key, id));
-            found = if query.reverse { rows.collect() } else { rows.take(limit).collect() };
+            found = if query.reverse { rows.collect() } else { rows.take(limit.saturating_add(1)).collect() };
             if query.reverse {
                 found.reverse();
-                found.truncate(limit);
             }
         }
-        Answer { query: query.clone(), rows: found }
+        let more = found.len() > limit;
+        found.truncate(limit);
+        Answer { query: query.clone(), rows: found, more }
     }
 
     fn stored(&self, collection: &str, key: &str, id: &str) -> Option<Stored> {

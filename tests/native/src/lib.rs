@@ -5,10 +5,6 @@
 
 extern crate alloc;
 
-#[rustfmt::skip]
-#[path = "../../../guest/component/src/codes.rs"]
-#[allow(clippy::too_many_lines)]
-mod codes;
 #[path = "../../../guest/component/src/conversions.rs"]
 mod conversions;
 #[path = "../../../guest/component/src/verdicts.rs"]
@@ -17,10 +13,10 @@ mod verdicts;
 pub mod twin;
 pub mod vectors;
 
-use threadmesh_protocol::{self as protocol, Code};
+use threadmesh_protocol as protocol;
 use threadmesh_runtime::{
     Core, CoreError, Outcome, Session,
-    wit::{self, Answer, Checked, Error, ErrorCode, Frame, Operation, Request, Step, Verdict},
+    wit::{self, Answer, Checked, Error, Evaluated, Frame, Group, Operation, Principal, Request, Step, Verdict},
 };
 use verdicts::{error, verdict};
 
@@ -42,6 +38,10 @@ fn answered<T>(result: Result<T, protocol::Error>) -> Outcome<T> {
 }
 
 impl Session for Native {
+    fn describe(&mut self) -> Result<String, CoreError> {
+        Ok(protocol::about::DESCRIPTION.into())
+    }
+
     fn canonicalize(&mut self, text: &str) -> Outcome<String> {
         answered(protocol::json::parse(text).map(|tree| tree.canonical()))
     }
@@ -88,10 +88,22 @@ impl Session for Native {
         answered(protocol::lifecycle::check_combination(states).map(Into::into))
     }
 
-    fn decide(&mut self, request: &Request, answers: &[Answer], now: f64, entropy: &str) -> Outcome<Step> {
+    fn decide(
+        &mut self,
+        request: &Request,
+        answers: &[Answer],
+        evaluated: &[Evaluated],
+        now: f64,
+        entropy: &str,
+    ) -> Outcome<Step> {
         let answers: Vec<_> = answers.iter().cloned().map(conversions::answer).collect();
+        let evaluated: Vec<_> = evaluated.iter().cloned().map(conversions::evaluated).collect();
         let request = conversions::request(request.clone());
-        answered(protocol::operations::decide(&request, &answers, now, entropy).map(conversions::step))
+        answered(protocol::operations::decide(&request, &answers, &evaluated, now, entropy).map(conversions::step))
+    }
+
+    fn check_principal(&mut self, principal: &Principal) -> Result<Option<Error>, CoreError> {
+        Ok(protocol::kernel::check_principal(&conversions::principal(principal.clone())).map(error))
     }
 
     fn operations(&mut self) -> Result<Vec<Operation>, CoreError> {

@@ -9,7 +9,7 @@ use std::sync::{
 };
 use threadmesh_runtime::{
     Core, CoreError, Outcome, Session,
-    wit::{Answer, Checked, Frame, Operation, Request, Step, Verdict},
+    wit::{Answer, Checked, Error, Evaluated, Frame, Operation, Principal, Request, Step, Verdict},
 };
 
 /// Two cores. Where they disagree, a call ends as a trap that says how.
@@ -60,6 +60,10 @@ impl Both<'_> {
 }
 
 impl Session for Both<'_> {
+    fn describe(&mut self) -> Result<String, CoreError> {
+        self.agree("describe", |core| core.describe())
+    }
+
     fn canonicalize(&mut self, text: &str) -> Outcome<String> {
         self.agree("canonicalize", |core| core.canonicalize(text))
     }
@@ -104,8 +108,19 @@ impl Session for Both<'_> {
         self.agree("check-combination", |core| core.check_combination(states))
     }
 
-    fn decide(&mut self, request: &Request, answers: &[Answer], now: f64, entropy: &str) -> Outcome<Step> {
-        self.agree("decide", |core| core.decide(request, answers, now, entropy))
+    fn decide(
+        &mut self,
+        request: &Request,
+        answers: &[Answer],
+        evaluated: &[Evaluated],
+        now: f64,
+        entropy: &str,
+    ) -> Outcome<Step> {
+        self.agree("decide", |core| core.decide(request, answers, evaluated, now, entropy))
+    }
+
+    fn check_principal(&mut self, principal: &Principal) -> Result<Option<Error>, CoreError> {
+        self.agree("check-principal", |core| core.check_principal(principal))
     }
 
     fn operations(&mut self) -> Result<Vec<Operation>, CoreError> {

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use threadmesh_runtime::{
-    HostError, Reply, codes,
+    HostError, Reply,
     wit::{Principal, PrincipalKind, Status},
 };
 
@@ -28,7 +28,7 @@ pub struct Stats {
     /// Refusals, by the rule that was reported.
     pub rules: BTreeMap<String, u64>,
     /// Operations that hosts could not run, by code.
-    pub failures: BTreeMap<&'static str, u64>,
+    pub failures: BTreeMap<String, u64>,
     /// Attempts that only people could resolve, when everything else had come to rest.
     pub queued: u64,
     /// A digest of everything that happened.
@@ -53,9 +53,9 @@ impl Stats {
                 }
             }
             Err(error) => {
-                let code = codes::name(error.code());
+                let code = error.code();
                 self.fold(code);
-                *self.failures.entry(code).or_default() += 1;
+                *self.failures.entry(code.to_owned()).or_default() += 1;
             }
         }
     }

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 use threadmesh_runtime::{
-    Core, Host, codes,
+    Core, Host,
     dispatcher::{Caller, Config, Dispatcher, Refusal},
     host::{Entropy, HostError},
     store::Store,
@@ -124,11 +124,9 @@ impl Caller for AsHost {
         match world.invoke(&node, &principal, asked) {
             Ok((reply, error)) if reply.status == Status::Refused => Err(refused(&error)),
             Ok((reply, _)) => Ok(reply.body),
-            Err(error) => Err(Refusal {
-                code: codes::name(error.code()).into(),
-                detail: error.to_string(),
-                retryable: error.retryable(),
-            }),
+            Err(error) => {
+                Err(Refusal { code: error.code().into(), detail: error.to_string(), retryable: error.retryable() })
+            }
         }
     }
 

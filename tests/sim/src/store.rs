@@ -47,6 +47,7 @@ impl FaultyStore {
             end: Some("\u{7f}".into()),
             reverse: false,
             limit: u32::MAX,
+            bytes: 0,
         };
         let queries: Vec<Query> = collections.iter().map(all).collect();
         let answers = self.inner.read(&queries).unwrap_or_default();

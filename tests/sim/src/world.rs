@@ -398,7 +398,7 @@ impl World {
         lock(&self.contexts).push(Arc::clone(&context));
         let before = node.store.commits();
         let at = self.time.now() + node.skew.load(Relaxed);
-        let invocation = Invocation { principal: Some(who), operation, params: text, finished: &[] };
+        let invocation = Invocation { principal: Some(who), operation, params: text, ..Invocation::default() };
         let result = node.host.run(invocation, &threadmesh_runtime::host::Cancel::default());
         lock(&self.waits).remove(&lock(&self.contexts).len());
         lock(&self.contexts).pop();
@@ -522,6 +522,7 @@ impl World {
             params: context.params.to_string(),
             instance: node.host.instance().into(),
             cursor: None,
+            context: Vec::new(),
         };
         (node.store.inner().last_time().ok()? <= now).then_some((request, now))
     }

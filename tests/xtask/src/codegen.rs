@@ -1,5 +1,6 @@
 //! Files generated from the data in `spec/`. Each generator is a pure function from the data to (path, text).
 
+mod about;
 mod attestation;
 mod behaviours;
 mod contract;
@@ -24,6 +25,7 @@ pub type Output = (String, String);
 /// All generated files, computed from the data under `root`.
 pub fn outputs(root: &Path) -> Result<Vec<Output>> {
     let mut all = Vec::new();
+    all.extend(about::generate(root)?);
     all.extend(attestation::generate()?);
     all.extend(behaviours::generate(root)?);
     all.extend(contract::generate(root)?);

@@ -199,7 +199,8 @@ impl Grant {
     /// The one current grant of a relationship from one party to another.
     pub fn find_current(tenant: &str, relationship: &str, source: &Party, target: &Party) -> Query {
         let start = Self::route(tenant, relationship, source, target);
-        Query { collection: COLLECTION.into(), index: "route".into(), start, end: None, reverse: false, limit: 1 }
+        let (collection, index) = (COLLECTION.into(), "route".into());
+        Query { collection, index, start, end: None, reverse: false, limit: 1, bytes: 0 }
     }
 
     fn route(tenant: &str, relationship: &str, source: &Party, target: &Party) -> String {

@@ -31,6 +31,7 @@ use crate::submission::{
 };
 use crate::{Rule, time};
 use alloc::string::{String, ToString};
+use shown::Shown;
 
 /// `adapter.prepareContextAdmission`.
 pub(crate) fn prepare(cx: &mut Context<'_>) -> Flow<String> {
@@ -46,7 +47,7 @@ pub(crate) fn prepare(cx: &mut Context<'_>) -> Flow<String> {
     let bound = profile.evidence.clone().zip(adapter.session.clone());
     check(Rule::CX3, bound.is_some())?;
     let ((kind, snapshot), session) = bound.ok_or_else(|| damaged("profile"))?;
-    let rendering = shown::render(cx, &scene)?;
+    let shown = shown::render(cx, &scene)?;
     let admission = Admission {
         id: cx.request_hash("admission"),
         token: cx.secret("admission"),
@@ -57,8 +58,8 @@ pub(crate) fn prepare(cx: &mut Context<'_>) -> Flow<String> {
         kind,
         session,
         snapshot,
-        digest: rendering.digest.clone(),
-        bytes: rendering.bytes,
+        digest: shown.rendering.digest.clone(),
+        bytes: shown.rendering.bytes,
         until: cx.now.saturating_add(limits::ADMISSION_LEASE_MS),
     };
     let told = detail(&[
@@ -67,7 +68,7 @@ pub(crate) fn prepare(cx: &mut Context<'_>) -> Flow<String> {
         ("expiresAt", &time::format(admission.until)),
         ("renderingDigest", &admission.digest),
     ]);
-    let answer = prepared(&scene, &admission, &rendering, false);
+    let answer = prepared(&scene, &admission, &shown, false);
     let life = &mut scene.life.record;
     life.admission = Some(admission);
     // A preparation that crossed no boundary is disposable.
@@ -115,12 +116,12 @@ fn prepared_again(cx: &mut Context<'_>, scene: &Scene) -> Flow<String> {
     let own = |admission: &&Admission| admission.id == id && cx.now < admission.until;
     let admission = scene.life.record.admission.as_ref().filter(own);
     check(Rule::CX18, admission.is_some())?;
-    let rendering = shown::render(cx, scene)?;
+    let shown = shown::render(cx, scene)?;
     let admission = admission.or(scene.life.record.admission.as_ref()).ok_or_else(|| damaged("admission"))?;
-    Ok(prepared(scene, admission, &rendering, true))
+    Ok(prepared(scene, admission, &shown, true))
 }
 
-fn prepared(scene: &Scene, admission: &Admission, rendering: &Rendering, replay: bool) -> String {
+fn prepared(scene: &Scene, admission: &Admission, shown: &Shown, replay: bool) -> String {
     let life = &scene.life.record;
     let mut w = Writer::new();
     w.begin_object();
@@ -140,7 +141,7 @@ fn prepared(scene: &Scene, admission: &Admission, rendering: &Rendering, replay:
     w.end_object();
     w.member_int("revision", life.revision);
     w.member_str("expiresAt", &time::format(admission.until));
-    shown::put(&mut w, rendering);
+    shown::put(&mut w, shown);
     w.end_object();
     w.finish()
 }
@@ -241,7 +242,8 @@ pub(crate) fn admit_context(cx: &mut Context<'_>) -> Flow<String> {
         scene.not_busy(cx)?;
         admissible(cx, &scene)?;
     }
-    let rendering = shown::render(cx, &scene)?;
+    let shown = shown::render(cx, &scene)?;
+    let Shown { rendering, .. } = &shown;
     if !replayed {
         let evidence = evidence::of_read(cx)?;
         let told = detail(&[
@@ -266,7 +268,7 @@ pub(crate) fn admit_context(cx: &mut Context<'_>) -> Flow<String> {
     let mut w = Writer::new();
     w.begin_object();
     w.member_raw("disposition", &disposition(&scene.life));
-    shown::put(&mut w, &rendering);
+    shown::put(&mut w, &shown);
     w.end_object();
     Ok(w.finish())
 }

@@ -59,12 +59,17 @@ pub(crate) fn send_batch(cx: &mut Context<'_>) -> Flow<String> {
 fn one(cx: &mut Context<'_>, envelope: Value<'_>, answers: &mut [Answer], staged: &mut Staged) -> Flow<Option<Item>> {
     let mut own = cx.over(answers);
     let sent = sent(&mut own, envelope);
-    let Context { missing, writes, audit, topics, disclose, .. } = own;
+    let lacks = own.lacks();
+    let Context { missing, unevaluated, writes, audit, topics, disclose, facts, .. } = own;
     for query in &missing {
         cx.hint(query);
     }
+    cx.unevaluated.extend(unevaluated);
+    for fact in &facts {
+        cx.tell(&fact.name, &fact.value);
+    }
     match sent {
-        _ if !missing.is_empty() => Ok(None),
+        _ if lacks => Ok(None),
         Err(Stop::Refuse(error)) => Ok(Some(Err((error, disclose)))),
         Err(stop) => Err(stop),
         Ok(answer) => {
@@ -114,8 +119,8 @@ fn show(answers: &mut [Answer], write: &Write) {
             continue;
         }
         let id = &write.id;
-        // A full page stays one: whoever needs more asks for more.
-        if answer.covers(id) && answer.has_room() {
+        // A page that is not the whole range stays as it is: whoever needs more asks for more.
+        if answer.covers(id) && !answer.more {
             let row = Stored { id: id.clone(), key: id.clone(), revision: 1, body: body.clone() };
             let at = answer.rows.binary_search_by(|known| known.id.cmp(id)).unwrap_or_else(|at| at);
             answer.rows.insert(at, row);

@@ -65,8 +65,7 @@ fn provenance(cx: &mut Context<'_>, envelope: &Envelope<'_>, forwarder: &Party) 
     cx.disclose = disclose;
     let life = &scene.life.record;
     check(Rule::FW2, life.decision == Decision::Accepted)?;
-    let row = cx.lookup(message::COLLECTION, &scene.life.id)?.ok_or_else(|| damaged("message"))?;
-    let stored = Message::read(row)?;
+    let stored = scene.message(cx)?;
     unchanged(cx.params.member("envelope")?, parse(&stored.envelope)?.root())?;
     no_stronger(envelope, life)?;
     let hop = Hop { party: forwarder.clone(), message: envelope.message.into(), at: cx.now };

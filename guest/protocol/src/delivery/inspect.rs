@@ -18,7 +18,7 @@ use crate::kernel::{
     audit,
     context::Context,
     fields::Fields,
-    flow::{Flow, damaged},
+    flow::Flow,
     records::{self, Row, parse},
 };
 use crate::time;
@@ -35,8 +35,7 @@ pub(crate) fn snapshot(cx: &mut Context<'_>) -> Flow<String> {
         return Err(not_visible());
     }
     scene.reads(cx, role)?;
-    let row = cx.lookup(message::COLLECTION, &scene.life.id)?.ok_or_else(|| damaged("message"))?;
-    let stored = Message::read(row)?;
+    let stored = scene.message(cx)?;
     let tree = parse(&stored.envelope)?;
     let hidden = hidden(cx, &scene, role);
     let mut w = Writer::new();
@@ -44,6 +43,7 @@ pub(crate) fn snapshot(cx: &mut Context<'_>) -> Flow<String> {
     w.member_str("specVersion", "0.0-draft");
     w.member_str("messageId", &scene.life.record.message);
     provenance(&mut w, &scene, &stored, tree.root())?;
+    records::put_raw(&mut w, "context", stored.context.as_deref());
     content(&mut w, tree.root(), hidden);
     lifecycle(&mut w, cx, &scene, tree.root());
     w.member_raw("disposition", &disposition(&scene.life));

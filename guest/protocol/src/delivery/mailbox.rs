@@ -42,15 +42,15 @@ pub(crate) fn list_pending(cx: &mut Context<'_>) -> Flow<String> {
     }
     let own = cx.exact_task(name)?;
     check(Rule::OP4, own.record.live())?;
+    let page = cx.page(&Life::find_open(cx.tenant(), &own.record.party, from, most))?;
     let mut lives = Vec::new();
-    for row in cx.rows(&Life::find_open(cx.tenant(), &own.record.party, from, most))? {
+    for row in &page.rows {
         lives.push(Life::read(row)?.record);
     }
     let next = lives.last().map_or(after, |life| life.cursor);
     let items = lives.iter().map(|life| pending(cx, &own.record, life)).collect::<Vec<_>>();
     let items = items.into_iter().collect::<Flow<Vec<_>>>()?;
-    let last = lives.len() < usize::try_from(most).unwrap_or(0);
-    if let Some(until) = patience(cx).filter(|_| last && items.iter().all(Option::is_none)) {
+    if let Some(until) = patience(cx).filter(|_| !page.more && items.iter().all(Option::is_none)) {
         return Err(Stop::Wait([own.id].into(), until));
     }
     let mut w = Writer::new();
@@ -99,6 +99,7 @@ fn item(w: &mut Writer, life: &Life, message: &Message, now: i64) {
     w.member_int("cursor", life.cursor);
     w.member_raw("envelope", &message.envelope);
     records::put_raw(w, "forwarding", message.forwarding.as_ref().map(|known| known.view()).as_deref());
+    records::put_raw(w, "context", message.context.as_deref());
     w.member_str("owner", &life.sender.owner);
     w.key("disposition");
     life.view(w);
@@ -119,16 +120,19 @@ fn item(w: &mut Writer, life: &Life, message: &Message, now: i64) {
 /// `mailbox.claim`.
 pub(crate) fn claim(cx: &mut Context<'_>) -> Flow<String> {
     let name = cx.message_in_params()?;
+    cx.hint(&Message::find(cx.tenant(), name));
+    cx.bring = Some(|cx, life| cx.want(message::COLLECTION, life));
     let (mut scene, role) = cx.scene(name)?;
     scene.receiver_acts(role)?;
     let replayed = cx.replayed()?;
     scene.authorise(cx)?;
     scene.unexpired(cx.now)?;
     scene.not_busy(cx)?;
+    let context = scene.message(cx)?.context;
     let worker = String::from(cx.principal.worker.as_deref().unwrap_or(""));
     if let Some(claim) = scene.life.record.claim.as_ref().filter(|claim| claim.live(cx.now) && claim.worker == worker) {
         cx.resource = Some((scene.life.id.clone(), scene.life.record.revision));
-        return Ok(view(claim, &scene.life.record, true));
+        return Ok(view(claim, &scene.life.record, context.as_deref(), true));
     }
     check(Rule::MB3, !replayed)?;
     scene.at_revision(cx)?;
@@ -144,7 +148,7 @@ pub(crate) fn claim(cx: &mut Context<'_>) -> Flow<String> {
         fence: fence.saturating_add(1),
         until: life.expires.min(cx.now.saturating_add(limits::CLAIM_LEASE_MS)),
     };
-    let answer = view(&claim, life, false);
+    let answer = view(&claim, life, context.as_deref(), false);
     let told = detail(&[("claimTokenDigest", &sha256_text(claim.token.as_bytes())), ("event", event.name())]);
     life.claim = Some(claim);
     scene.record(cx, "mailbox-claimed", told)?;
@@ -152,7 +156,7 @@ pub(crate) fn claim(cx: &mut Context<'_>) -> Flow<String> {
     Ok(answer)
 }
 
-fn view(claim: &Claim, life: &Life, replay: bool) -> String {
+fn view(claim: &Claim, life: &Life, context: Option<&str>, replay: bool) -> String {
     let mut w = Writer::new();
     w.begin_object();
     w.member_bool("replay", replay);
@@ -161,6 +165,7 @@ fn view(claim: &Claim, life: &Life, replay: bool) -> String {
     w.member_str("owner", &life.sender.owner);
     w.member_str("expiresAt", &time::format(claim.until));
     w.member_int("fence", claim.fence);
+    records::put_raw(&mut w, "context", context);
     w.end_object();
     w.finish()
 }

@@ -2,7 +2,7 @@
 
 use crate::json::{Value, Writer};
 use crate::kernel::{
-    Query, Stored,
+    Fact, Query, Stored,
     fields::Fields,
     flow::Flow,
     keys,
@@ -25,8 +25,24 @@ pub(crate) struct Message {
     pub ancestors: Vec<String>,
     /// Where it came from, if it was passed on.
     pub forwarding: Option<Forwarding>,
+    /// Where the call that sent it belongs in a trace: a JSON object, see [`trace`].
+    pub context: Option<String>,
     /// Whether its content was removed.
     pub purged: bool,
+}
+
+/// What is kept of the context of a request that sends: its place in a trace. Other names are none of ours.
+pub(crate) fn trace(context: &[Fact]) -> Option<String> {
+    let known = |name: &&str| context.iter().find(|fact| fact.name == **name);
+    let mut facts = ["traceparent", "tracestate"].iter().filter_map(known).peekable();
+    facts.peek()?;
+    let mut w = Writer::new();
+    w.begin_object();
+    for fact in facts {
+        w.member_str(&fact.name, &fact.value);
+    }
+    w.end_object();
+    Some(w.finish())
 }
 
 /// The provenance of a message that was passed on: what its first sender wrote, and through whom it came.
@@ -141,7 +157,7 @@ impl Message {
         let ancestors = value.member("ancestors")?.items().filter_map(|item| item.as_str()).map(Into::into).collect();
         let forwarding = value.get("forwarding").map(Forwarding::read).transpose()?;
         let envelope = value.member("envelope")?.raw().into();
-        Ok(Self { envelope, ancestors, forwarding, purged: value.flag("purged") })
+        Ok(Self { envelope, ancestors, forwarding, context: value.maybe_raw("context"), purged: value.flag("purged") })
     }
 
     /// The stored text.
@@ -156,6 +172,7 @@ impl Message {
         }
         w.end_array();
         put_raw(&mut w, "forwarding", self.forwarding.as_ref().map(Forwarding::text).as_deref());
+        put_raw(&mut w, "context", self.context.as_deref());
         w.member_bool("purged", self.purged);
         w.end_object();
         w.finish()
@@ -178,7 +195,7 @@ impl Message {
             }
         }
         w.end_object();
-        Ok(Self { envelope: w.finish(), purged: true, ..self })
+        Ok(Self { envelope: w.finish(), context: None, purged: true, ..self })
     }
 }
 

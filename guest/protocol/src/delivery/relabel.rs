@@ -37,11 +37,11 @@ pub(crate) fn no_cursor() -> Stop {
     Stop::Misuse(Error::new(Code::HostMisuse, "", "no such cursor"))
 }
 
-/// The lives of a page, and whether there may be more.
+/// The lives of a page, and whether there are more.
 pub(crate) fn page(cx: &mut Context<'_>, query: &Query) -> Flow<(Vec<Row<Life>>, bool)> {
-    let rows = cx.rows(query)?;
-    let lives = rows.iter().map(Life::read).collect::<Flow<Vec<_>>>()?;
-    Ok((lives, rows.len() >= usize::try_from(query.limit).unwrap_or(usize::MAX)))
+    let page = cx.page(query)?;
+    let lives = page.rows.iter().map(Life::read).collect::<Flow<Vec<_>>>()?;
+    Ok((lives, page.more))
 }
 
 /// Loads the boxes of everybody concerned by `lives`, in one round.

@@ -5,12 +5,15 @@ use crate::authority::{
     grant::{self, Grant},
     task::{self, Task},
 };
-use crate::delivery::life::{self, Life};
+use crate::delivery::{
+    life::{self, Life},
+    message::{self, Message},
+};
 use crate::kernel::{
     PrincipalKind, Query, Stored,
     boxes::{self, Box},
     context::Context,
-    flow::{Flow, Stop},
+    flow::{Flow, Stop, damaged},
     keys,
     names::{MessageName, only},
     records::{Party, Row},
@@ -120,6 +123,9 @@ impl Context<'_> {
         if let Some(bring) = self.bring {
             bring(self, &life.id);
         }
+        self.tell("message", &life.record.message);
+        self.tell("sender", &life.record.sender.incarnation);
+        self.tell("receiver", &life.record.receiver.incarnation);
         let (sender, receiver) = (life.record.sender.key(self.tenant()), life.record.receiver.key(self.tenant()));
         let grant = life.record.binding.grant.clone();
         // Ask for all that is missing at once.
@@ -180,6 +186,12 @@ impl Context<'_> {
 }
 
 impl Scene {
+    /// The message itself.
+    pub fn message(&self, cx: &mut Context<'_>) -> Flow<Message> {
+        let row = cx.lookup(message::COLLECTION, &self.life.id)?.ok_or_else(|| damaged("message"))?;
+        Message::read(row)
+    }
+
     /// The receiver acts, and it is live.
     pub fn receiver_acts(&self, role: Role) -> Flow<()> {
         if role != Role::Receiver {

@@ -74,6 +74,10 @@ pub(crate) fn send(cx: &mut Context<'_>) -> Flow<String> {
 /// A message whose facts were asked for: seen before, refused, or stored.
 pub(crate) fn take(cx: &mut Context<'_>, envelope: Envelope<'_>, digest: &str, from: Provenance) -> Flow<String> {
     let envelope = Envelope { digest, ..envelope };
+    cx.tell("message", envelope.message);
+    cx.tell("sender", envelope.source.1);
+    cx.tell("receiver", envelope.target.1);
+    cx.tell("digest", digest);
     let sender = live_sender(cx, &envelope)?;
     let party = sender.record.party.clone();
     let sent = deliver(cx, &envelope, sender, from);
@@ -122,7 +126,8 @@ fn deliver(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: Row<Task>, fro
     let life = life(cx, envelope, sender.record.party.clone(), receiver, grant.as_ref(), place)?;
     let id = Life::id(cx.tenant(), &life.message, &life.sender);
     let told = received(envelope, &life, forwarding.as_ref());
-    let body = Message { envelope: envelope.text.into(), ancestors, forwarding, purged: false }.text();
+    let context = message::trace(&cx.request.context);
+    let body = Message { envelope: envelope.text.into(), ancestors, forwarding, context, purged: false }.text();
     cx.write(message::COLLECTION, &id, 0, body, Vec::new());
     let life = Row { id, revision: 0, record: life };
     let mut scene = Scene { life, sender: Some(sender), receiver: task, grant, sender_box, receiver_box };
@@ -263,8 +268,9 @@ fn times(envelope: &Envelope<'_>, now: i64) -> Flow<()> {
 /// unknown recipient, a recipient without a grant and two recipients of the same ids look the same.
 fn route(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: &Party) -> Flow<(Party, Option<Row<Grant>>)> {
     let ((target, incarnation), source) = (envelope.target, sender.incarnation.as_str());
-    let mut rows = cx.rows(&Grant::find_route(cx.tenant(), incarnation, source))?;
-    if rows.len() >= 16 {
+    let page = cx.page(&Grant::find_route(cx.tenant(), incarnation, source))?;
+    let mut rows = page.rows.as_slice();
+    if page.more {
         rows = cx.rows(&Grant::find_relationship(cx.tenant(), incarnation, source, envelope.relationship))?;
     }
     let mut grants = rows.iter().map(Grant::read).collect::<Flow<Vec<_>>>()?;

@@ -94,5 +94,11 @@ pub const ADMISSION_LEASE_MS: i64 = 180000;
 /// Trust anchors in one list: each costs a check of its key at every verification. Unit: count.
 pub const ANCHORS_MAX: i64 = 256;
 
+/// Facts in the context of a request, such as its place in a trace. Unit: count.
+pub const CONTEXT_FACTS_MAX: i64 = 8;
+
+/// A name or a value in the context of a request. Unit: bytes.
+pub const CONTEXT_FACT_BYTES_MAX: i64 = 512;
+
 /// A reason or evidence text. Unit: characters.
 pub const TEXT_CHARS_MAX: i64 = 2000;

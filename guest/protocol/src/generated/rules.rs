@@ -423,6 +423,10 @@ pub enum Rule {
     OP9,
     /// Ids that several owners use mean what the owner has who is named; nothing without one, but for the caller's own. A task of another owner is named by policies, the operator and the host alone. (settled 10, 13)
     OP10,
+    /// The context of a request has at most 8 facts, with names and values of at most 512 bytes each. (shape 1)
+    OP11,
+    /// A policy that is asked gives a verdict about exactly what it is asked; any other end of its evaluation denies. (shape 1)
+    OP12,
     /// A task authors as an agent; a user or policy authors as itself; nobody else authors. (ops 3 messages.send)
     MS1,
     /// The authenticated caller is the sender that the envelope names. (ops 3 messages.send)
@@ -852,6 +856,8 @@ const TABLE: &[Entry] = &[
     Entry("OP-7", Code::RevisionConflict, "A change names the revision that the record has now.", true),
     Entry("OP-9", Code::OperatorRequired, "Adapter profiles are declared by the operator or the host.", true),
     Entry("OP-10", Code::NotVisible, "Ids that several owners use mean what the owner has who is named; nothing without one, but for the caller's own. A task of another owner is named by policies, the operator and the host alone.", true),
+    Entry("OP-11", Code::ContextInvalid, "The context of a request has at most 8 facts, with names and values of at most 512 bytes each.", true),
+    Entry("OP-12", Code::EvaluationDenied, "A policy that is asked gives a verdict about exactly what it is asked; any other end of its evaluation denies.", true),
     Entry("MS-1", Code::SenderActorDenied, "A task authors as an agent; a user or policy authors as itself; nobody else authors.", true),
     Entry("MS-2", Code::PrincipalMismatch, "The authenticated caller is the sender that the envelope names.", true),
     Entry("MS-4", Code::IdempotencyConflict, "A message id of a sender incarnation stands for one envelope digest.", true),
@@ -1172,6 +1178,8 @@ pub const ALL: &[Rule] = &[
     Rule::OP7,
     Rule::OP9,
     Rule::OP10,
+    Rule::OP11,
+    Rule::OP12,
     Rule::MS1,
     Rule::MS2,
     Rule::MS4,

@@ -67,10 +67,11 @@ pub(crate) static NAMES: &[&str] = &[
     "caller", "profile", "executor", "capabilities", "deadlineMs", "settleMs", "canQuery", "absentFinal", "anchors",
     "afterCursor", "operator", "incarnation", "minute", "count", "denials", "notBefore", "timeoutMs", "before",
     "purge_", "done", "busy", "log-held", "store-failed", "purgeId", "envelope", "original", "afterRevision",
-    "envelopes", "expectedGrantVersion", "consent", "requiresConsent", "grant", "sourceOwner", "targetOwner",
-    "proposal", "adapterRef", "summary", "expectedPreviousVersion", "runId", "objectiveVersion", "checkpoint",
-    "runtime", "agentId", "role", "previous", "next", "mute", "doNotDisturbUntil", "adapter.listUnresolved",
-    "adapter.recordQuery", "audit.recordDenials", "maintenance.recordScrub",
+    "envelopes", "hook", "input", "expectedGrantVersion", "consent", "requiresConsent", "grant", "sourceOwner",
+    "targetOwner", "proposal", "adapterRef", "summary", "expectedPreviousVersion", "runId", "objectiveVersion",
+    "checkpoint", "runtime", "agentId", "role", "previous", "next", "mute", "doNotDisturbUntil",
+    "adapter.listUnresolved", "adapter.recordQuery", "audit.recordDenials", "maintenance.recordScrub",
+    "policy.evaluate",
 ];
 
 /// Every shape.
@@ -168,19 +169,21 @@ pub(crate) static SHAPES: &[Shape] = &[
     Shape::Object { first: 398, count: 8, min: 0 }, Shape::Enum { first: 44, count: 7 },
     Shape::Object { first: 406, count: 9, min: 0 }, Shape::Object { first: 415, count: 3, min: 0 },
     Shape::Array { item: 22, min: 1, max: 64, unique: false }, Shape::Object { first: 418, count: 3, min: 0 },
-    Shape::Object { first: 421, count: 5, min: 0 }, Shape::Object { first: 426, count: 13, min: 0 },
-    Shape::Object { first: 439, count: 3, min: 0 }, Shape::Object { first: 442, count: 5, min: 0 },
-    Shape::Object { first: 447, count: 4, min: 0 }, Shape::Object { first: 451, count: 2, min: 0 },
-    Shape::Enum { first: 229, count: 6 }, Shape::Object { first: 453, count: 5, min: 0 },
-    Shape::Object { first: 458, count: 4, min: 0 }, Shape::Object { first: 462, count: 4, min: 0 },
-    Shape::Open { min: 1, max: 32 }, Shape::Object { first: 466, count: 5, min: 0 },
-    Shape::Object { first: 471, count: 2, min: 0 }, Shape::Object { first: 473, count: 3, min: 0 },
-    Shape::ByType { first: 5, count: 2 }, Shape::Object { first: 476, count: 4, min: 0 },
-    Shape::Object { first: 480, count: 3, min: 1 }, Shape::Object { first: 483, count: 8, min: 0 },
-    Shape::Object { first: 491, count: 2, min: 0 }, Shape::Object { first: 493, count: 5, min: 0 },
-    Shape::ByType { first: 7, count: 2 }, Shape::Object { first: 498, count: 2, min: 1 },
-    Shape::Object { first: 500, count: 5, min: 0 }, Shape::Object { first: 505, count: 5, min: 0 },
-    Shape::Object { first: 510, count: 5, min: 0 }, Shape::Object { first: 515, count: 2, min: 0 },
+    Shape::Text { min: 1, max: 256 }, Shape::Text { min: 0, max: 65535 },
+    Shape::Object { first: 421, count: 3, min: 0 }, Shape::Object { first: 424, count: 5, min: 0 },
+    Shape::Object { first: 429, count: 13, min: 0 }, Shape::Object { first: 442, count: 3, min: 0 },
+    Shape::Object { first: 445, count: 5, min: 0 }, Shape::Object { first: 450, count: 4, min: 0 },
+    Shape::Object { first: 454, count: 2, min: 0 }, Shape::Enum { first: 229, count: 6 },
+    Shape::Object { first: 456, count: 5, min: 0 }, Shape::Object { first: 461, count: 4, min: 0 },
+    Shape::Object { first: 465, count: 4, min: 0 }, Shape::Open { min: 1, max: 32 },
+    Shape::Object { first: 469, count: 5, min: 0 }, Shape::Object { first: 474, count: 2, min: 0 },
+    Shape::Object { first: 476, count: 3, min: 0 }, Shape::ByType { first: 5, count: 2 },
+    Shape::Object { first: 479, count: 4, min: 0 }, Shape::Object { first: 483, count: 3, min: 1 },
+    Shape::Object { first: 486, count: 8, min: 0 }, Shape::Object { first: 494, count: 2, min: 0 },
+    Shape::Object { first: 496, count: 5, min: 0 }, Shape::ByType { first: 7, count: 2 },
+    Shape::Object { first: 501, count: 2, min: 1 }, Shape::Object { first: 503, count: 5, min: 0 },
+    Shape::Object { first: 508, count: 5, min: 0 }, Shape::Object { first: 513, count: 5, min: 0 },
+    Shape::Object { first: 518, count: 2, min: 0 },
 ];
 
 /// Members of objects: name, shape, whether required.
@@ -278,27 +281,28 @@ pub(crate) static MEMBERS: &[Member] = &[
     Member(146, 195, true), Member(121, 41, false), Member(122, 42, false), Member(395, 21, false),
     Member(347, 14, true), Member(176, 140, false), Member(348, 141, true), Member(404, 22, true),
     Member(176, 140, false), Member(348, 141, true), Member(407, 198, true), Member(176, 140, false),
-    Member(348, 141, true), Member(184, 65, true), Member(408, 14, true), Member(409, 19, true),
-    Member(176, 140, false), Member(348, 141, true), Member(40, 0, true), Member(184, 65, true),
-    Member(185, 14, true), Member(47, 10, true), Member(186, 66, true), Member(187, 9, true), Member(46, 9, true),
-    Member(188, 26, true), Member(189, 27, true), Member(190, 67, true), Member(77, 68, true), Member(54, 21, true),
-    Member(55, 21, false), Member(145, 55, true), Member(181, 72, false), Member(410, 19, false),
-    Member(411, 201, true), Member(146, 202, true), Member(412, 140, false), Member(413, 140, false),
-    Member(348, 141, true), Member(105, 9, true), Member(389, 14, false), Member(369, 150, false),
-    Member(176, 140, false), Member(414, 79, true), Member(348, 141, true), Member(181, 72, true),
-    Member(187, 9, false), Member(121, 206, false), Member(176, 140, false), Member(348, 141, true),
-    Member(184, 65, true), Member(408, 14, true), Member(176, 140, false), Member(348, 141, true),
-    Member(181, 72, true), Member(187, 9, false), Member(176, 140, false), Member(348, 141, true),
-    Member(105, 9, true), Member(415, 210, true), Member(347, 14, true), Member(176, 140, false),
-    Member(348, 141, true), Member(105, 9, true), Member(176, 140, false), Member(105, 9, true), Member(47, 10, true),
-    Member(176, 140, false), Member(416, 93, true), Member(417, 214, true), Member(176, 140, false),
-    Member(348, 141, true), Member(418, 5, false), Member(419, 14, false), Member(420, 5, false), Member(20, 5, true),
-    Member(21, 6, true), Member(23, 5, true), Member(94, 83, false), Member(415, 210, false), Member(421, 216, false),
-    Member(422, 5, false), Member(423, 5, false), Member(105, 217, true), Member(348, 141, true),
-    Member(424, 9, true), Member(425, 217, true), Member(347, 14, true), Member(176, 140, false),
-    Member(348, 141, true), Member(426, 19, false), Member(427, 220, false), Member(105, 9, true),
-    Member(409, 221, true), Member(347, 14, true), Member(176, 140, false), Member(348, 141, true),
-    Member(105, 9, true), Member(421, 216, true), Member(347, 14, true), Member(176, 140, false),
+    Member(348, 141, true), Member(19, 200, true), Member(408, 170, true), Member(409, 201, true),
+    Member(184, 65, true), Member(410, 14, true), Member(411, 19, true), Member(176, 140, false),
+    Member(348, 141, true), Member(40, 0, true), Member(184, 65, true), Member(185, 14, true), Member(47, 10, true),
+    Member(186, 66, true), Member(187, 9, true), Member(46, 9, true), Member(188, 26, true), Member(189, 27, true),
+    Member(190, 67, true), Member(77, 68, true), Member(54, 21, true), Member(55, 21, false), Member(145, 55, true),
+    Member(181, 72, false), Member(412, 19, false), Member(413, 204, true), Member(146, 205, true),
+    Member(414, 140, false), Member(415, 140, false), Member(348, 141, true), Member(105, 9, true),
+    Member(389, 14, false), Member(369, 150, false), Member(176, 140, false), Member(416, 79, true),
+    Member(348, 141, true), Member(181, 72, true), Member(187, 9, false), Member(121, 209, false),
+    Member(176, 140, false), Member(348, 141, true), Member(184, 65, true), Member(410, 14, true),
+    Member(176, 140, false), Member(348, 141, true), Member(181, 72, true), Member(187, 9, false),
+    Member(176, 140, false), Member(348, 141, true), Member(105, 9, true), Member(417, 213, true),
+    Member(347, 14, true), Member(176, 140, false), Member(348, 141, true), Member(105, 9, true),
+    Member(176, 140, false), Member(105, 9, true), Member(47, 10, true), Member(176, 140, false),
+    Member(418, 93, true), Member(419, 217, true), Member(176, 140, false), Member(348, 141, true),
+    Member(420, 5, false), Member(421, 14, false), Member(422, 5, false), Member(20, 5, true), Member(21, 6, true),
+    Member(23, 5, true), Member(94, 83, false), Member(417, 213, false), Member(423, 219, false),
+    Member(424, 5, false), Member(425, 5, false), Member(105, 220, true), Member(348, 141, true),
+    Member(426, 9, true), Member(427, 220, true), Member(347, 14, true), Member(176, 140, false),
+    Member(348, 141, true), Member(428, 19, false), Member(429, 223, false), Member(105, 9, true),
+    Member(411, 224, true), Member(347, 14, true), Member(176, 140, false), Member(348, 141, true),
+    Member(105, 9, true), Member(423, 219, true), Member(347, 14, true), Member(176, 140, false),
     Member(348, 141, true), Member(105, 9, true), Member(389, 14, false), Member(369, 150, false),
     Member(396, 177, false), Member(176, 140, false), Member(242, 5, true), Member(349, 49, false),
 ];
@@ -329,12 +333,12 @@ pub(crate) static ALTERNATIVES: &[u16] = &[
 
 /// Methods: name, shape of the params.
 pub(crate) static PARAMS: &[(u16, u16)] = &[
-    (288, 142), (289, 143), (290, 144), (291, 148), (292, 149), (428, 151), (293, 152), (294, 152), (295, 154),
-    (429, 156), (296, 157), (297, 159), (298, 164), (299, 167), (300, 168), (430, 174), (301, 168), (302, 176),
-    (303, 152), (304, 178), (305, 180), (306, 181), (431, 185), (307, 186), (308, 188), (309, 189), (310, 191),
-    (311, 192), (312, 194), (313, 196), (314, 197), (315, 199), (316, 200), (317, 203), (318, 204), (319, 204),
-    (320, 205), (321, 207), (322, 208), (323, 209), (324, 211), (325, 212), (326, 213), (327, 204), (328, 215),
-    (329, 218), (330, 219), (331, 222), (332, 223), (333, 224),
+    (288, 142), (289, 143), (290, 144), (291, 148), (292, 149), (430, 151), (293, 152), (294, 152), (295, 154),
+    (431, 156), (296, 157), (297, 159), (298, 164), (299, 167), (300, 168), (432, 174), (301, 168), (302, 176),
+    (303, 152), (304, 178), (305, 180), (306, 181), (433, 185), (307, 186), (308, 188), (309, 189), (310, 191),
+    (311, 192), (312, 194), (313, 196), (314, 197), (315, 199), (434, 202), (316, 203), (317, 206), (318, 207),
+    (319, 207), (320, 208), (321, 210), (322, 211), (323, 212), (324, 214), (325, 215), (326, 216), (327, 207),
+    (328, 218), (329, 221), (330, 222), (331, 225), (332, 226), (333, 227),
 ];
 
 /// A whole document of kind `envelope`.
@@ -374,15 +378,15 @@ pub const FRESHNESS: ShapeId = ShapeId(15);
 /// The shared definition `receipt`.
 pub const RECEIPT: ShapeId = ShapeId(107);
 /// The shared definition `grantDraft`.
-pub const GRANT_DRAFT: ShapeId = ShapeId(201);
+pub const GRANT_DRAFT: ShapeId = ShapeId(204);
 /// The shared definition `adapterRef`.
-pub const ADAPTER_REF: ShapeId = ShapeId(210);
+pub const ADAPTER_REF: ShapeId = ShapeId(213);
 /// The shared definition `profileRef`.
-pub const PROFILE_REF: ShapeId = ShapeId(225);
+pub const PROFILE_REF: ShapeId = ShapeId(228);
 /// The shared definition `runtime`.
-pub const RUNTIME: ShapeId = ShapeId(216);
+pub const RUNTIME: ShapeId = ShapeId(219);
 /// The shared definition `taskInput`.
-pub const TASK_INPUT: ShapeId = ShapeId(217);
+pub const TASK_INPUT: ShapeId = ShapeId(220);
 /// The shared definition `contextEvidence`.
 pub const CONTEXT_EVIDENCE: ShapeId = ShapeId(147);
 /// The shared definition `reconciliation`.

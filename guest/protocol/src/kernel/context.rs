@@ -1,7 +1,8 @@
 //! What one step works with: the request, the facts that came back, and what it is going to commit.
 
 use crate::kernel::{
-    Answer, AuditRecord, Effect, Entry, Principal, PrincipalKind, Query, Request, Stored, Write,
+    Answer, AuditRecord, Effect, Entry, Evaluation, Fact, Principal, PrincipalKind, Query, Request, Stored, Write,
+    decide::Given,
     flow::{Flow, Stop},
     keys,
     replay::{self, Replay},
@@ -32,9 +33,11 @@ pub(crate) struct Context<'a> {
     pub now: i64,
     /// 64 hex digits.
     pub entropy: &'a str,
-    answers: &'a [Answer],
+    pub(super) given: Given<'a>,
     /// Queries without an answer.
     pub missing: Vec<Query>,
+    /// Evaluations without a verdict.
+    pub unevaluated: Vec<Evaluation>,
     /// What to commit.
     pub writes: Vec<Write>,
     /// What to do after the commit.
@@ -45,6 +48,8 @@ pub(crate) struct Context<'a> {
     pub topics: Vec<String>,
     /// Continuation.
     pub proceed: Option<String>,
+    /// What it was about, for logs and traces.
+    pub facts: Vec<Fact>,
     /// Whether this is a replay.
     pub replay: bool,
     /// Whether the caller holds a grant for the pair, so that reasons may be shown.
@@ -68,7 +73,7 @@ impl<'a> Context<'a> {
         request: &'a Request,
         principal: &'a Principal,
         shaped: Params<'a>,
-        answers: &'a [Answer],
+        given: Given<'a>,
         now: i64,
         entropy: &'a str,
     ) -> Self {
@@ -79,13 +84,15 @@ impl<'a> Context<'a> {
             shaped,
             now,
             entropy,
-            answers,
+            given,
             missing: Vec::new(),
+            unevaluated: Vec::new(),
             writes: Vec::new(),
             effects: Vec::new(),
             audit: Vec::new(),
             topics: Vec::new(),
             proceed: None,
+            facts: Vec::new(),
             replay: false,
             disclose: false,
             bring: None,
@@ -96,7 +103,7 @@ impl<'a> Context<'a> {
 
     /// The answers so far.
     pub fn answers(&self) -> &'a [Answer] {
-        self.answers
+        self.given.answers
     }
 
     /// The same call over other answers, with nothing to commit yet and without the idempotency key, which stands for
@@ -105,7 +112,8 @@ impl<'a> Context<'a> {
     where
         'a: 'b,
     {
-        Context::new(self.request, self.principal, self.shaped, answers, self.now, self.entropy)
+        let given = Given { answers, ..self.given };
+        Context::new(self.request, self.principal, self.shaped, given, self.now, self.entropy)
     }
 
     /// Reads the idempotency key: its scope is the principal and the operation, and the worker where `by_worker`.
@@ -170,7 +178,19 @@ impl<'a> Context<'a> {
         for query in queries {
             self.hint(query);
         }
-        if self.missing.is_empty() { Ok(()) } else { Err(Stop::Needs) }
+        if self.lacks() { Err(Stop::Needs) } else { Ok(()) }
+    }
+
+    /// Tells logs and traces what the operation is about: an id, a code or a digest, never content.
+    pub fn tell(&mut self, name: &str, value: &str) {
+        if !self.facts.iter().any(|fact| fact.name == name && fact.value == value) {
+            self.facts.push(Fact { name: name.into(), value: value.into() });
+        }
+    }
+
+    /// Whether something was asked for that is not there yet.
+    pub fn lacks(&self) -> bool {
+        !self.missing.is_empty() || !self.unevaluated.is_empty()
     }
 
     /// Asks for `query` together with whatever is fetched next.
@@ -180,20 +200,25 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The rows for `query`; asks for them where no answer is there yet.
-    pub fn rows(&mut self, query: &Query) -> Flow<&'a [Stored]> {
+    /// The answer to `query`; asks for it where none is there yet. Only where it has no `more` is it the whole range.
+    pub fn page(&mut self, query: &Query) -> Flow<&'a Answer> {
         self.fetch(&[query])?;
         let answer = self.answer(query).ok_or(Stop::Needs)?;
         check_shape(answer)?;
-        Ok(&answer.rows)
+        Ok(answer)
     }
 
-    /// The rows for `query`, which has a small limit, for ids that other scopes may use too: where the limit was
-    /// reached, a second query brings the rest, so that nobody's row can be crowded out.
+    /// The rows for `query`; see [`page`](Self::page).
+    pub fn rows(&mut self, query: &Query) -> Flow<&'a [Stored]> {
+        Ok(&self.page(query)?.rows)
+    }
+
+    /// The rows for `query`, which has a small limit, for ids that other scopes may use too: where there are more, a
+    /// second query brings the rest, so that nobody's row can be crowded out.
     pub fn crowd(&mut self, query: &Query) -> Flow<&'a [Stored]> {
-        let rows = self.rows(query)?;
-        if rows.len() < usize::try_from(query.limit).unwrap_or(usize::MAX) {
-            return Ok(rows);
+        let page = self.page(query)?;
+        if !page.more {
+            return Ok(&page.rows);
         }
         self.rows(&Query { limit: CROWD_MAX, ..query.clone() })
     }
@@ -205,12 +230,13 @@ impl<'a> Context<'a> {
 
     /// The row `id` of `collection`, from any answer that shows whether it is there; asks for it otherwise.
     pub fn lookup(&mut self, collection: &str, id: &str) -> Flow<Option<&'a Stored>> {
-        for answer in self.answers.iter().filter(|answer| answer.query.collection == collection) {
+        for answer in self.given.answers.iter().filter(|answer| answer.query.collection == collection) {
             if let Some(row) = answer.rows.iter().find(|row| row.id == id) {
                 check_shape(answer)?;
                 return Ok(Some(row));
             }
-            if answer.covers(id) && answer.has_room() {
+            if answer.covers(id) && !answer.more {
+                check_shape(answer)?;
                 return Ok(None);
             }
         }
@@ -224,7 +250,7 @@ impl<'a> Context<'a> {
     }
 
     fn answer(&self, query: &Query) -> Option<&'a Answer> {
-        self.answers.iter().find(|answer| answer.query == *query)
+        self.given.answers.iter().find(|answer| answer.query == *query)
     }
 
     /// Writes a row: `expected` is the revision that was read, 0 for a new row.
@@ -275,16 +301,11 @@ impl Answer {
         };
         index.is_empty() && inside
     }
-
-    /// Whether all rows that there are were found: a full page may have left some out.
-    pub(crate) fn has_room(&self) -> bool {
-        self.rows.len() < usize::try_from(self.query.limit).unwrap_or(0)
-    }
 }
 
 /// Refuses answers that no store could give: they are misuse by the host.
 fn check_shape(answer: &Answer) -> Flow<()> {
-    let Answer { query, rows } = answer;
+    let Answer { query, rows, .. } = answer;
     let fits = |row: &Stored| match &query.end {
         None => row.key == query.start,
         Some(end) => row.key >= query.start && row.key < *end,
@@ -295,8 +316,12 @@ fn check_shape(answer: &Answer) -> Flow<()> {
         _ => true,
     };
     let count = u32::try_from(rows.len()).unwrap_or(u32::MAX);
-    let sound =
-        count <= query.limit && rows.iter().all(|row| fits(row) && row.revision > 0) && rows.windows(2).all(ordered);
+    let bodies = rows.iter().fold(0_usize, |sum, row| sum.saturating_add(row.body.len()));
+    let bounded = query.bytes == 0 || rows.len() <= 1 || bodies <= usize::try_from(query.bytes).unwrap_or(usize::MAX);
+    let sound = count <= query.limit
+        && bounded
+        && rows.iter().all(|row| fits(row) && row.revision > 0)
+        && rows.windows(2).all(ordered);
     if sound {
         return Ok(());
     }

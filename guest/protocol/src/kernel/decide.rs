@@ -1,10 +1,10 @@
 //! The frame around every operation: authentication, params, idempotency, and the answer.
 
 use crate::documents::{Params, shape};
-use crate::generated::shapes;
+use crate::generated::{limits, shapes};
 use crate::json::{self, Writer};
 use crate::kernel::{
-    Answer, Decision, Principal, PrincipalKind, Request, Status, Step,
+    Answer, Decision, Evaluated, Fact, Principal, PrincipalKind, Request, Status, Step,
     context::Context,
     flow::{Flow, Stop},
     operation::Entry,
@@ -16,13 +16,20 @@ use alloc::{format, string::String, vec::Vec};
 /// The entry of an operation in the table, by its name.
 pub(crate) type Find = fn(&str) -> Option<&'static Entry>;
 
-pub(crate) fn decide(
-    find: Find,
-    request: &Request,
-    answers: &[Answer],
-    now: f64,
-    entropy: &str,
-) -> Result<Step, Error> {
+/// What the host brought of what earlier steps asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Given<'a> {
+    /// Rows.
+    pub answers: &'a [Answer],
+    /// Verdicts of policies.
+    pub evaluated: &'a [Evaluated],
+}
+
+/// How many facts a request's context has at most, and how many bytes a text of one; checked by their own values.
+const FACTS_MAX: usize = limits::CONTEXT_FACTS_MAX as usize;
+const FACT_BYTES_MAX: usize = limits::CONTEXT_FACT_BYTES_MAX as usize;
+
+pub(crate) fn decide(find: Find, request: &Request, given: Given<'_>, now: f64, entropy: &str) -> Result<Step, Error> {
     let now = whole(now)?;
     let sound = entropy.len() == 64 && entropy.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !sound {
@@ -39,18 +46,23 @@ pub(crate) fn decide(
         Ok(shaped) => shaped,
         Err(error) => return Ok(Step::Ready(refusal(error, false))),
     };
-    let mut cx = Context::new(request, principal, shaped, answers, now, entropy);
+    let mut cx = Context::new(request, principal, shaped, given, now, entropy);
     match run(&mut cx, entry) {
         Ok(value) => Ok(Step::Ready(accepted(cx, entry, &value))),
-        Err(Stop::Needs) => Ok(Step::Needs(cx.missing)),
+        Err(Stop::Needs) => Ok(Step::Needs { queries: cx.missing, evaluations: cx.unevaluated }),
         Err(Stop::Wait(topics, until)) => Ok(Step::Wait { topics, until }),
-        Err(Stop::Refuse(error)) => Ok(Step::Ready(refusal(error, cx.disclose))),
+        Err(Stop::Refuse(error)) => {
+            cx.tell("code", error.code.name());
+            Ok(Step::Ready(Decision { facts: cx.facts, ..refusal(error, cx.disclose) }))
+        }
         Err(Stop::Misuse(error)) => Err(error),
     }
 }
 
 /// Authenticate, then see whether the operation exists for this caller, then look at the params.
 fn enter(find: Find, request: &Request) -> Result<(&'static Entry, json::Tree<'_>), Error> {
+    check(Rule::OP11, request.context.len() <= FACTS_MAX && request.context.iter().all(short))
+        .map_err(|broken| broken.at(""))?;
     authenticated(request.principal.as_ref())?;
     let host = request.principal.as_ref().is_some_and(|principal| principal.kind == PrincipalKind::Host);
     let entry = find(&request.operation).filter(|entry| host || !entry.operation.internal);
@@ -60,19 +72,24 @@ fn enter(find: Find, request: &Request) -> Result<(&'static Entry, json::Tree<'_
 }
 
 fn run(cx: &mut Context<'_>, entry: &Entry) -> Flow<String> {
-    if entry.keyed && cx.request.cursor.is_none() {
-        cx.read_key(entry.by_worker)?;
+    if entry.operation.keyed && cx.request.cursor.is_none() {
+        cx.read_key(entry.operation.by_worker)?;
     }
     let value = (entry.run)(cx)?;
-    if !cx.missing.is_empty() {
+    if cx.lacks() {
         return Err(Stop::Needs);
     }
     cx.close_key();
     Ok(value)
 }
 
+/// A fact of the request's context whose texts have at most as many bytes as the limit says.
+fn short(fact: &Fact) -> bool {
+    fact.name.len() <= FACT_BYTES_MAX && fact.value.len() <= FACT_BYTES_MAX
+}
+
 /// Rule OP-1. The error says which member of the caller is not so.
-fn authenticated(caller: Option<&Principal>) -> Result<(), Error> {
+pub(super) fn authenticated(caller: Option<&Principal>) -> Result<(), Error> {
     let fault = caller.and_then(misnamed);
     check(Rule::OP1, caller.is_some() && fault.is_none()).map_err(|broken| {
         let error = broken.at("");
@@ -108,7 +125,7 @@ fn accepted(cx: Context<'_>, entry: &Entry, value: &str) -> Decision {
     w.begin_object();
     w.member_str("method", entry.operation.name);
     w.key("value");
-    if entry.keyed {
+    if entry.operation.keyed {
         w.begin_object();
         w.member_bool("operationReplay", cx.replay);
         w.member_raw("value", value);
@@ -126,11 +143,13 @@ fn accepted(cx: Context<'_>, entry: &Entry, value: &str) -> Decision {
         audit: cx.audit,
         topics: cx.topics,
         proceed: cx.proceed,
+        facts: cx.facts,
     }
 }
 
 /// A denial is a value. `disclose` says whether the caller may learn which rule denied it.
 pub(crate) fn refusal(error: Error, disclose: bool) -> Decision {
+    let facts = alloc::vec![Fact { name: "code".into(), value: error.code.name().into() }];
     Decision {
         status: Status::Refused,
         response: error_object(&error, disclose),
@@ -140,6 +159,7 @@ pub(crate) fn refusal(error: Error, disclose: bool) -> Decision {
         audit: Vec::new(),
         topics: Vec::new(),
         proceed: None,
+        facts,
     }
 }
 
@@ -158,6 +178,7 @@ pub(crate) fn error_object(error: &Error, disclose: bool) -> String {
     w.key("data");
     w.begin_object();
     w.member_str("threadmeshCode", error.code.public());
+    w.member_str("group", error.code.group().name());
     w.member_bool("retryable", error.code.retryable());
     w.member_str("code", error.code.name());
     w.member_str("pointer", pointer);

@@ -32,14 +32,16 @@ pub(crate) fn number(value: i64) -> String {
 
 /// The one row with this id.
 pub(crate) fn row(collection: &str, id: &str) -> Query {
-    Query { collection: collection.into(), index: String::new(), start: id.into(), end: None, reverse: false, limit: 1 }
+    let (collection, index, start) = (collection.into(), String::new(), id.into());
+    Query { collection, index, start, end: None, reverse: false, limit: 1, bytes: 0 }
 }
 
 /// Rows whose key starts with these parts.
 pub(crate) fn under(collection: &str, index: &str, parts: &[&str], limit: u32) -> Query {
     let prefix = key(parts);
     let (start, end) = (format!("{prefix}/"), format!("{prefix}0"));
-    Query { collection: collection.into(), index: index.into(), start, end: Some(end), reverse: false, limit }
+    let (collection, index) = (collection.into(), index.into());
+    Query { collection, index, start, end: Some(end), reverse: false, limit, bytes: 0 }
 }
 
 /// Rows under these parts whose next part is a number in `from..until`.
@@ -55,7 +57,8 @@ pub(crate) fn numbered(
     let mut start = prefix.clone();
     let _ = write!(start, "/{}", number(from));
     let end = until.map_or_else(|| format!("{prefix}0"), |until| format!("{prefix}/{}", number(until)));
-    Query { collection: collection.into(), index: index.into(), start, end: Some(end), reverse: false, limit }
+    let (collection, index) = (collection.into(), index.into());
+    Query { collection, index, start, end: Some(end), reverse: false, limit, bytes: 0 }
 }
 
 /// The number at the end of a key.

@@ -116,6 +116,8 @@ impl Context<'_> {
     /// operator and the host, that of the owner who is named, or the only one of the tenant with these ids. Missing,
     /// foreign and ambiguous look the same.
     pub fn own_task(&mut self, name: TaskName<'_>) -> Flow<Row<Task>> {
+        self.tell("task", name.task);
+        self.tell("incarnation", name.incarnation);
         let own = self.own_scope();
         let free = name.owner.is_none() || self.of_office() || name.owner == own.as_deref();
         check(Rule::OP10, free)?;

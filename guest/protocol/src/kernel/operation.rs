@@ -13,10 +13,6 @@ pub(crate) type Run = fn(&mut Context<'_>) -> Flow<String>;
 pub(crate) struct Entry {
     /// The public part.
     pub operation: Operation,
-    /// Whether it takes an idempotency key.
-    pub keyed: bool,
-    /// Whether the worker is part of the key's scope.
-    pub by_worker: bool,
     /// What runs.
     pub run: Run,
 }

@@ -28,15 +28,13 @@ pub(crate) fn expire_due(cx: &mut Context<'_>) -> Flow<String> {
     let limit = cx.params.maybe_int("limit").unwrap_or(100).clamp(1, limits::SWEEP_MAX);
     let owner = cx.owner_scope();
     let owner = (cx.principal.kind != PrincipalKind::Policy).then_some(owner.as_str());
-    // One more shows whether there is more.
-    let most = u32::try_from(limit.saturating_add(1)).unwrap_or(u32::MAX);
+    let most = u32::try_from(limit).unwrap_or(u32::MAX);
     let due = Life::find_due(cx.tenant(), owner, cx.now, most);
     cx.fetch(&[&due])?;
     if let Some(past) = cx.past()? {
         return swept(cx, &past.resource, past.revision);
     }
-    let (mut lives, more) = relabel::page(cx, &due)?;
-    lives.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let (lives, more) = relabel::page(cx, &due)?;
     let mut streams = Streams::default();
     relabel::streams(cx, &mut streams, &lives)?;
     let answer = expire(cx, &mut streams, lives, more)?;

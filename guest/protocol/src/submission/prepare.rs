@@ -177,7 +177,7 @@ fn attempt(cx: &Context<'_>, scene: &Scene, adapter: &Adapter) -> Flow<Attempt> 
 }
 
 fn prepared_view(cx: &mut Context<'_>, scene: &Scene, replay: bool) -> Flow<String> {
-    let envelope = envelope(cx, scene)?;
+    let envelope = scene.message(cx)?.envelope;
     let reference = scene.receiver.as_ref().and_then(|row| row.record.adapter_ref.clone());
     let mut w = Writer::new();
     w.begin_object();
@@ -187,12 +187,6 @@ fn prepared_view(cx: &mut Context<'_>, scene: &Scene, replay: bool) -> Flow<Stri
     submission(&mut w, scene, current(scene)?, true);
     w.end_object();
     Ok(w.finish())
-}
-
-/// The envelope as received.
-pub(crate) fn envelope(cx: &mut Context<'_>, scene: &Scene) -> Flow<String> {
-    let row = cx.lookup(message::COLLECTION, &scene.life.id)?.ok_or_else(|| damaged("message"))?;
-    Ok(Message::read(row)?.envelope)
 }
 
 fn current(scene: &Scene) -> Flow<&Attempt> {
@@ -253,13 +247,13 @@ fn cross(cx: &mut Context<'_>, scene: &mut Scene, adapter: &Adapter) -> Flow<boo
     check(Rule::SU3, submittable(life))?;
     let call = call(cx, scene, &adapter.profile.record);
     let hosted = attempt.hosted;
-    let envelope = if hosted { envelope(cx, scene)? } else { String::new() };
+    let message = if hosted { Some(scene.message(cx)?) } else { None };
     if let Some(attempt) = scene.life.record.attempt.as_mut() {
         attempt.apply(SubmissionEvent::Begin, cx.now)?;
         attempt.call = Some(call);
     }
-    if hosted {
-        let effect = effect(cx, scene, &adapter.profile.record, &envelope)?;
+    if let Some(message) = &message {
+        let effect = effect(cx, scene, &adapter.profile.record, message)?;
         cx.effects.push(effect);
     }
     let attempt = current(scene)?;
@@ -286,7 +280,7 @@ fn call(cx: &Context<'_>, scene: &Scene, profile: &Profile) -> Call {
 }
 
 /// The one external call: performed at most once, by the process that committed this.
-fn effect(cx: &Context<'_>, scene: &Scene, profile: &Profile, envelope: &str) -> Flow<Effect> {
+fn effect(cx: &Context<'_>, scene: &Scene, profile: &Profile, message: &Message) -> Flow<Effect> {
     let (life, attempt) = (&scene.life.record, current(scene)?);
     let mut w = Writer::new();
     w.begin_object();
@@ -304,7 +298,8 @@ fn effect(cx: &Context<'_>, scene: &Scene, profile: &Profile, envelope: &str) ->
     w.member_int("settleAt", attempt.settled_at());
     w.member_int("expectedRevision", life.revision);
     w.member_str("envelopeDigest", &life.digest);
-    w.member_raw("envelope", envelope);
+    w.member_raw("envelope", &message.envelope);
+    records::put_raw(&mut w, "context", message.context.as_deref());
     w.end_object();
     Ok(Effect { kind: EffectKind::Call, name: "adapter.submit".into(), key: attempt.id.clone(), body: w.finish() })
 }
@@ -337,13 +332,14 @@ fn accepted_view(cx: &mut Context<'_>, scene: &Scene, dispatch: bool) -> Flow<St
 
 /// What a receiver that performs the call itself needs for it. Only the first answer carries it.
 fn put_dispatch(cx: &mut Context<'_>, w: &mut Writer, scene: &Scene) -> Flow<()> {
-    let envelope = envelope(cx, scene)?;
+    let message = scene.message(cx)?;
     let reference = scene.receiver.as_ref().and_then(|row| row.record.adapter_ref.clone());
     let attempt = current(scene)?;
     w.key("dispatch");
     w.begin_object();
     w.member_raw("adapterRef", reference.as_deref().unwrap_or("null"));
-    w.member_raw("envelope", &envelope);
+    w.member_raw("envelope", &message.envelope);
+    records::put_raw(w, "context", message.context.as_deref());
     w.member_str("settleAt", &time::format(attempt.settled_at()));
     w.end_object();
     Ok(())

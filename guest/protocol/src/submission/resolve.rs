@@ -14,7 +14,7 @@ use crate::generated::limits;
 use crate::generated::machines::{DecisionEvent, DeliveryEvent, OutcomeEvent, Submission, SubmissionEvent};
 use crate::json::{self, Value, Writer};
 use crate::kernel::{
-    PrincipalKind,
+    Answer, PrincipalKind,
     audit::detail,
     context::Context,
     fields::Fields,
@@ -394,9 +394,8 @@ pub(crate) fn list_unresolved(cx: &mut Context<'_>) -> Flow<String> {
     let limit = cx.params.maybe_int("limit").unwrap_or(limits::PAGE_MAX).clamp(1, limits::PAGE_MAX);
     let most = u32::try_from(limit).unwrap_or(1);
     let page = Life::find_unresolved(cx.tenant(), cx.params.maybe_text("cursor").as_deref(), most);
-    let rows = cx.rows(&page)?;
-    let full = rows.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
-    let next = rows.last().filter(|_| full).map(|row| row.key.as_str());
+    let Answer { rows, more, .. } = cx.page(&page)?;
+    let next = rows.last().filter(|_| *more).map(|row| row.key.as_str());
     let lives = rows.iter().map(Life::read).collect::<Flow<Vec<_>>>()?;
     let mut w = Writer::new();
     w.begin_object();

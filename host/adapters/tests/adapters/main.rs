@@ -11,6 +11,7 @@ mod service;
 mod tls;
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -92,6 +93,10 @@ fn submission(id: &str) -> Submission {
         session: Some("ses/1".into()),
         envelope: r#"{"z":1,"a":1.50,"content":"ä\u00e4"}"#.into(),
         envelope_digest: "sha256:0".into(),
+        context: BTreeMap::from([(
+            "traceparent".into(),
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into(),
+        )]),
     }
 }
 

@@ -7,6 +7,7 @@ use crate::terminal::Printer;
 use crate::{core, input};
 use clap::Args;
 use serde_json::Value;
+use threadmesh_runtime::wit::Operation;
 
 /// Call an operation on a database or on a running server.
 #[derive(Debug, Args)]
@@ -38,10 +39,10 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     let Some(method) = arguments.method.as_ref().filter(|_| !arguments.list) else {
         let public = || operations.iter().filter(|operation| !operation.internal);
         let value = public().map(|operation| {
-            serde_json::json!({"name": operation.name, "readOnly": operation.read_only, "summary": operation.summary})
+            serde_json::json!({"name": operation.name, "readOnly": operation.read_only, "summary": summary(operation)})
         });
         printer.show(&serde_json::json!({"operations": value.collect::<Vec<_>>()}), || {
-            public().map(|operation| format!("{:28} {}", operation.name, operation.summary)).collect()
+            public().map(|operation| format!("{:28} {}", operation.name, summary(operation))).collect()
         });
         return Ok(Exit::Accepted);
     };
@@ -56,6 +57,12 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
         printer.remark(&format!("idempotencyKey {key} was made for this call"));
     }
     finish(mesh.as_mut(), method, &params, key.as_deref(), printer)
+}
+
+/// The line for people in the row of an operation.
+fn summary(operation: &Operation) -> String {
+    let row: serde_json::Value = serde_json::from_str(&operation.row).unwrap_or_default();
+    row["summary"].as_str().unwrap_or_default().to_owned()
 }
 
 fn finish(mesh: &mut dyn Mesh, method: &str, params: &str, key: Option<&str>, printer: Printer) -> Outcome {

@@ -92,13 +92,13 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     })?;
     let log = Log::start(printer);
     opened.tell_stuck(&log);
-    for (name, detail) in token::in_vain(opened.host().core(), &tokens::load(&tokens).unwrap_or_default()) {
+    for (name, detail) in token::check_principals(opened.host().core(), &tokens::load(&tokens).unwrap_or_default()) {
         log.line(&json!({"event": "token-untaken", "token": name, "detail": detail}));
     }
-    let book = Arc::new(book.only(opened.taken()));
+    let book = Arc::new(book.checked(opened.check_principal()));
     // The places are taken before anything is done for the database: a second server is refused first.
     let place = if arguments.stdio { None } else { Some(place(arguments)?) };
-    let listening = arguments.http.listen(&book, opened.taken())?;
+    let listening = arguments.http.listen(&book, opened.check_principal())?;
     let mut service = opened.service();
     match arguments.test_scenario {
         true => service = service.settling(PATIENCE),

@@ -132,7 +132,6 @@ fn create(arguments: &Create, printer: Printer) -> Outcome {
         let next = "mend the option that it speaks of";
         Failure::unusable("usage", reason, if task { format!("{next}; {OF_A_TASK}") } else { next.to_owned() })
     };
-    tokens::check_principal(&principal).map_err(slip)?;
     let core = core::load()?;
     let candidate = Entry {
         name: arguments.name.clone(),
@@ -140,7 +139,7 @@ fn create(arguments: &Create, printer: Printer) -> Outcome {
         principal: principal.clone(),
         authentication_id: "authn_of-no-token".to_owned(),
     };
-    hosted::untaken(&core, &candidate)?.map_or(Ok(()), |reason| Err(slip(reason)))?;
+    hosted::check_principal(&core, &candidate)?.map_or(Ok(()), |reason| Err(slip(reason)))?;
     // The token is in its own file before the entry counts: an entry whose token nobody has would only be in the way.
     let (entry, token) = tokens::update(&path, |file| {
         let token = file.create(&path, &arguments.name, principal)?;
@@ -166,10 +165,11 @@ fn create(arguments: &Create, printer: Printer) -> Outcome {
     Ok(Exit::Accepted)
 }
 
-/// The entries that the core takes nobody by, each with the reason, which may be that it gives no answer.
-pub fn in_vain(core: &dyn Core, file: &TokenFile) -> Vec<(String, String)> {
+/// The entries whose principal the core does not take as a caller, each with the reason, which may be that it gives no
+/// answer.
+pub fn check_principals(core: &dyn Core, file: &TokenFile) -> Vec<(String, String)> {
     let fault = |entry: &Entry| {
-        let reason = hosted::untaken(core, entry).unwrap_or_else(|error| Some(error.to_string()))?;
+        let reason = hosted::check_principal(core, entry).unwrap_or_else(|error| Some(error.to_string()))?;
         Some((entry.name.clone(), reason))
     };
     file.entries.iter().filter_map(fault).collect()

@@ -3,6 +3,7 @@
 
 use super::drivers::{Driver, Server};
 use crate::client::Client;
+use crate::core;
 use crate::database;
 use crate::failure::Failure;
 use crate::mesh::Mesh;
@@ -14,7 +15,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use threadmesh_runtime::scenario::{self, Call, Reply, Target};
-use threadmesh_server::tokens::{self, Principal, Secret, TokenError};
+use threadmesh_server::hosted;
+use threadmesh_server::tokens::{self, Principal, Secret};
 
 /// A driver that starts its own servers. Its folder goes with it.
 pub struct OwnServers {
@@ -99,8 +101,17 @@ impl<'a> Scene<'a> {
         let named = principal["authentication"].as_str().map(str::to_owned);
         let mut members = principal.as_object().cloned().unwrap_or_default();
         members.retain(|member, _| member != "name" && member != "authentication");
-        // The kind `host` is none that a token can have.
+        // The kind `host` is none that a token can have, and nobody is let in whom the rules do not take.
         let Ok(principal) = serde_json::from_value::<Principal>(Value::Object(members)) else { return Ok(None) };
+        let candidate = tokens::Entry {
+            name: name.to_owned(),
+            token_digest: String::new(),
+            principal: principal.clone(),
+            authentication_id: "authn_of-no-token".to_owned(),
+        };
+        if core::with_session(|session| Ok(session.check_principal(&hosted::principal(&candidate))?))?.is_some() {
+            return Ok(None);
+        }
         let path = self.folder.join("tokens.json");
         let made = tokens::update(&path, |file| {
             let secret = file.create(&path, name, principal)?;
@@ -112,7 +123,6 @@ impl<'a> Scene<'a> {
         });
         match made {
             Ok(secret) => Ok(Some(self.tokens.entry(name.to_owned()).or_insert(secret).clone())),
-            Err(TokenError::Invalid { .. }) => Ok(None),
             Err(error) => Err(failed(error)),
         }
     }
@@ -163,7 +173,9 @@ impl Target for Scene<'_> {
     fn call(&mut self, call: &Call<'_>) -> Result<Option<Reply>, String> {
         // Nobody is there to end a wait, and the clock stands; and a frame without a method is no call.
         let waits = call.method == "tasks.wait" && !call.params.contains("\"timeoutMs\":0");
-        let fits = !waits && !call.method.is_empty();
+        // A socket has no place for a context, and the server has no engine.
+        let bare = call.context.is_null() && call.evaluated.is_null();
+        let fits = !waits && !call.method.is_empty() && bare;
         let Some(principal) = call.principal.as_ref().filter(|_| fits) else { return Ok(None) };
         self.perform(call, principal).map_err(|fault| {
             let line = fault.line();

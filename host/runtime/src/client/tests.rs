@@ -2,6 +2,7 @@
 
 use super::types::{MessagesGetDisposition, TaskRef, TasksGet, TasksWait};
 use super::*;
+use crate::codes;
 use serde_json::json;
 use std::sync::Mutex;
 
@@ -81,9 +82,12 @@ fn a_refusal_says_what_it_was() {
     let client = Played::new(vec![Ok(Answer::Error(error))]);
     let refused = client.messages_get_disposition(&message()).send().expect_err("a refusal");
     let ClientError::Refused(refusal) = refused else { panic!("{refused}") };
-    assert_eq!((refusal.code.as_str(), refusal.retryable), ("store-unavailable", true));
+    assert_eq!(
+        (refusal.code.as_str(), refusal.group.as_str(), refusal.retryable),
+        ("store-unavailable", "store", true)
+    );
     assert_eq!(refusal.public_code, "threadmesh_store_unavailable");
-    assert_eq!(refusal.number, i64::from(crate::codes::rpc(crate::wit::ErrorCode::StoreUnavailable)));
+    assert_eq!(refusal.number, i64::from(codes::STORE_UNAVAILABLE.rpc));
 }
 
 #[test]

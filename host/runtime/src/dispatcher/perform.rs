@@ -8,6 +8,7 @@ use crate::adapter::{Outcome, Profile, Reason, Receipt, Submission};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::{
+    collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::{Duration, Instant},
@@ -33,6 +34,8 @@ struct Body<'a> {
     envelope: &'a RawValue,
     envelope_digest: String,
     tenant: String,
+    #[serde(default)]
+    context: BTreeMap<String, String>,
 }
 
 /// A call on its way to an adapter. Not `Clone`.
@@ -87,6 +90,7 @@ impl Core {
                 session: body.session,
                 envelope: body.envelope.get().to_owned(),
                 envelope_digest: body.envelope_digest,
+                context: body.context,
             },
         })
     }

@@ -3,8 +3,8 @@
 use crate::{
     CoreError,
     wit::{
-        Answer, AuditRecord, Call, Decision, Effect, EffectKind, Entry, Frame, Operation, Principal, PrincipalKind,
-        Query, Request, Status, Step, StepKind, Stored, Write,
+        Answer, AuditRecord, Call, Decision, Effect, EffectKind, Entry, Evaluated, Evaluation, Fact, Frame, Group,
+        Operation, Principal, PrincipalKind, Query, Request, Status, Step, StepKind, Stored, Write,
     },
 };
 use serde_json::{Value, json};
@@ -48,7 +48,20 @@ pub(super) fn request(value: &Value) -> Result<Request, Fault> {
         params: text(value, "params")?,
         instance: text(value, "instance")?,
         cursor: option(value, "cursor")?,
+        context: facts(&value["context"])?,
     })
+}
+
+/// Facts from JSON; none from null.
+pub(super) fn facts(value: &Value) -> Result<Vec<Fact>, Fault> {
+    if value.is_null() {
+        return Ok(Vec::new());
+    }
+    list(value, "facts", |fact| Ok(Fact { name: text(fact, "name")?, value: text(fact, "value")? }))
+}
+
+fn fact_json(fact: &Fact) -> Value {
+    json!({ "name": fact.name, "value": fact.value })
 }
 
 /// A principal from JSON.
@@ -76,8 +89,43 @@ pub(super) fn principal(value: &Value) -> Result<Principal, Fault> {
 pub(super) fn answers(value: &Value) -> Result<Vec<Answer>, Fault> {
     list(value, "answers", |value| {
         let query = query(value.get("query").unwrap_or(&Value::Null))?;
-        Ok(Answer { query, rows: list(value.get("rows").unwrap_or(&Value::Null), "rows", stored)? })
+        let rows = list(value.get("rows").unwrap_or(&Value::Null), "rows", stored)?;
+        Ok(Answer { query, rows, more: flag(value, "more") })
     })
+}
+
+/// Evaluations that ended, from JSON; none where they are left out.
+pub(super) fn evaluated(value: Option<&Value>) -> Result<Vec<Evaluated>, Fault> {
+    let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(Vec::new()) };
+    list(value, "evaluated", |value| {
+        Ok(Evaluated {
+            policy: text(value, "policy")?,
+            hook: text(value, "hook")?,
+            input: text(value, "input")?,
+            end: text(value, "end")?,
+            verdict: option(value, "verdict")?,
+            facts: facts(&value["facts"])?,
+        })
+    })
+}
+
+fn evaluated_json(evaluated: &Evaluated) -> Value {
+    json!({
+        "policy": evaluated.policy,
+        "hook": evaluated.hook,
+        "input": evaluated.input,
+        "end": evaluated.end,
+        "verdict": evaluated.verdict,
+        "facts": evaluated.facts.iter().map(fact_json).collect::<Value>(),
+    })
+}
+
+fn evaluation(evaluation: &Evaluation) -> Value {
+    json!({ "policy": evaluation.policy, "hook": evaluation.hook, "input": evaluation.input })
+}
+
+fn flag(value: &Value, name: &str) -> bool {
+    value.get(name).and_then(Value::as_bool).unwrap_or(false)
 }
 
 fn query(value: &Value) -> Result<Query, Fault> {
@@ -86,8 +134,9 @@ fn query(value: &Value) -> Result<Query, Fault> {
         index: text(value, "index")?,
         start: text(value, "start")?,
         end: option(value, "end")?,
-        reverse: value.get("reverse").and_then(Value::as_bool).unwrap_or(false),
+        reverse: flag(value, "reverse"),
         limit: count(value, "limit")?,
+        bytes: if value.get("bytes").is_some() { count(value, "bytes")? } else { 0 },
     })
 }
 
@@ -119,14 +168,16 @@ pub(super) fn request_json(request: &Request) -> Value {
         "params": request.params,
         "instance": request.instance,
         "cursor": request.cursor,
+        "context": request.context.iter().map(fact_json).collect::<Value>(),
     })
 }
 
 /// The arguments of a `decide` as JSON, as [`super::answer`] takes them.
-pub fn decide_args(request: &Request, answers: &[Answer], now: f64, entropy: &str) -> Value {
+pub fn decide_args(request: &Request, answers: &[Answer], evaluated: &[Evaluated], now: f64, entropy: &str) -> Value {
     json!({
         "request": request_json(request),
         "answers": answers.iter().map(answer_json).collect::<Value>(),
+        "evaluated": evaluated.iter().map(evaluated_json).collect::<Value>(),
         "now": number(now),
         "entropy": entropy,
     })
@@ -143,9 +194,40 @@ pub(crate) fn kind_name(kind: PrincipalKind) -> &'static str {
     }
 }
 
+/// All groups.
+pub(super) const GROUPS: [Group; 10] = [
+    Group::Input,
+    Group::Authority,
+    Group::State,
+    Group::Budget,
+    Group::Unsupported,
+    Group::Outside,
+    Group::Host,
+    Group::Store,
+    Group::Core,
+    Group::Unknown,
+];
+
+/// The group's name, as in `wit/world.wit`.
+pub fn group_name(group: Group) -> &'static str {
+    match group {
+        Group::Input => "input",
+        Group::Authority => "authority",
+        Group::State => "state",
+        Group::Budget => "budget",
+        Group::Unsupported => "unsupported",
+        Group::Outside => "outside",
+        Group::Host => "host",
+        Group::Store => "store",
+        Group::Core => "core",
+        Group::Unknown => "unknown",
+    }
+}
+
 fn answer_json(answer: &Answer) -> Value {
     let row = |row: &Stored| json!({ "id": row.id, "key": row.key, "revision": row.revision, "body": row.body });
-    json!({ "query": query_json(&answer.query), "rows": answer.rows.iter().map(row).collect::<Value>() })
+    let rows = answer.rows.iter().map(row).collect::<Value>();
+    json!({ "query": query_json(&answer.query), "rows": rows, "more": answer.more })
 }
 
 fn query_json(query: &Query) -> Value {
@@ -156,6 +238,7 @@ fn query_json(query: &Query) -> Value {
         "end": query.end,
         "reverse": query.reverse,
         "limit": query.limit,
+        "bytes": query.bytes,
     })
 }
 
@@ -176,6 +259,7 @@ pub(super) fn step(step: &Step) -> Value {
     json!({
         "kind": kind,
         "queries": step.queries.iter().map(query_json).collect::<Value>(),
+        "evaluations": step.evaluations.iter().map(evaluation).collect::<Value>(),
         "decision": step.decision.as_ref().map(decision),
         "waiting": waiting,
     })
@@ -197,6 +281,7 @@ pub(super) fn decision(decision: &Decision) -> Value {
         "audit": decision.audit.iter().map(audit).collect::<Value>(),
         "topics": decision.topics,
         "proceed": decision.proceed,
+        "facts": decision.facts.iter().map(fact_json).collect::<Value>(),
     })
 }
 
@@ -232,7 +317,7 @@ pub(super) fn operation(operation: &Operation) -> Value {
         "name": operation.name,
         "readOnly": operation.read_only,
         "internal": operation.internal,
-        "summary": operation.summary,
+        "row": operation.row,
     })
 }
 

@@ -1,7 +1,7 @@
 //! The ways in which a vector gives a text.
 
 use super::Fault;
-use crate::wit::{Error, ErrorCode};
+use crate::{codes, wit::Error};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
@@ -26,11 +26,8 @@ pub(super) fn of(args: &Map<String, Value>) -> Result<Result<Cow<'_, str>, Error
 
 /// Bytes as a text, as every host does it: the core never sees what is not UTF-8, and sees a byte-order mark.
 fn utf8(bytes: Vec<u8>) -> Result<String, Error> {
-    String::from_utf8(bytes).map_err(|error| Error {
-        code: ErrorCode::JsonEncoding,
-        pointer: String::new(),
-        detail: format!("byte {} is not UTF-8", error.utf8_error().valid_up_to()),
-    })
+    String::from_utf8(bytes)
+        .map_err(|error| codes::JSON_ENCODING.error(format!("byte {} is not UTF-8", error.utf8_error().valid_up_to())))
 }
 
 fn repeated(repeat: &Value) -> Result<String, Fault> {

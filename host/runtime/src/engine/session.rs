@@ -4,7 +4,10 @@ use super::{Ticker, WasmCore};
 use crate::{
     CoreError, Session,
     core::Outcome,
-    wit::{Answer, Checked, Frame, Operation, Request, Step, Verdict, bindings::Core as Bindings},
+    wit::{
+        Answer, Checked, Error, Evaluated, Frame, Operation, Principal, Request, Step, Verdict,
+        bindings::Core as Bindings,
+    },
 };
 use wasmtime::{ResourceLimiter, Store, Trap};
 
@@ -148,6 +151,10 @@ impl Drop for WasmSession<'_> {
 }
 
 impl Session for WasmSession<'_> {
+    fn describe(&mut self) -> Result<String, CoreError> {
+        self.call("describe", |guest, store| guest.threadmesh_core_about().call_describe(store))
+    }
+
     fn canonicalize(&mut self, text: &str) -> Outcome<String> {
         self.call("canonicalize", |guest, store| guest.threadmesh_core_canonical_json().call_canonicalize(store, text))
     }
@@ -202,9 +209,22 @@ impl Session for WasmSession<'_> {
         })
     }
 
-    fn decide(&mut self, request: &Request, answers: &[Answer], now: f64, entropy: &str) -> Outcome<Step> {
+    fn decide(
+        &mut self,
+        request: &Request,
+        answers: &[Answer],
+        evaluated: &[Evaluated],
+        now: f64,
+        entropy: &str,
+    ) -> Outcome<Step> {
         self.call("decide", |guest, store| {
-            guest.threadmesh_core_coordinator().call_decide(store, request, answers, now, entropy)
+            guest.threadmesh_core_coordinator().call_decide(store, request, answers, evaluated, now, entropy)
+        })
+    }
+
+    fn check_principal(&mut self, principal: &Principal) -> Result<Option<Error>, CoreError> {
+        self.call("check-principal", |guest, store| {
+            guest.threadmesh_core_coordinator().call_check_principal(store, principal)
         })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! What was accepted is a row of the host's own, so that other processes and later starts know it too.
 
-use super::{HostError, Inner, decider::misuse, taken::untaken};
+use super::{HostError, Inner, decider::misuse};
 use crate::{
     store::{Answer, ApplyError, AuditRecord, Changes, Entry, Query, ReadSet, StoreError, Write},
     wit::{Principal, PrincipalKind},
@@ -30,7 +30,7 @@ impl Inner {
         if principal.kind != PrincipalKind::Operator {
             return Err(misuse("only an operator may accept the clock"));
         }
-        if let Some(problem) = untaken(self.core.as_ref(), principal)? {
+        if let Some(problem) = self.core.session()?.check_principal(principal)? {
             return Err(HostError::Misuse(problem));
         }
         let mut batch = self.store.begin()?;
@@ -76,7 +76,7 @@ impl Inner {
 /// The row's revision (0: there is none), and what it says: the time that was accepted as wrong, and when.
 fn acceptance(read: Read<'_>) -> Result<(u32, Option<(i64, i64)>), StoreError> {
     let (collection, index, start) = (COLLECTION.into(), String::new(), ID.into());
-    let query = Query { collection, index, start, end: None, reverse: false, limit: 1 };
+    let query = Query { collection, index, start, end: None, reverse: false, limit: 1, bytes: 0 };
     let answers = read(&[query])?;
     let Some(row) = answers.first().and_then(|answer| answer.rows.first()) else { return Ok((0, None)) };
     let body: Value = serde_json::from_str(&row.body).unwrap_or_default();

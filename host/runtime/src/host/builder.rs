@@ -6,6 +6,7 @@ use super::{
     denials::{self, Denials},
     follow::Follow,
     group::Group,
+    others::Others,
     wait::Hub,
 };
 use crate::{Core, store::Store};
@@ -106,6 +107,7 @@ impl Builder {
             stuck: Mutex::new(None),
             group: Group::new(),
             hub: Hub::default(),
+            others: Others::default(),
             follow: Follow::new(by_hand),
             denials: Denials::new(denials_every),
             counters: Counting::default(),

@@ -5,19 +5,20 @@ use crate::store;
 use crate::wit;
 
 pub(super) fn query(query: wit::Query) -> store::Query {
-    let wit::Query { collection, index, start, end, reverse, limit } = query;
-    store::Query { collection, index, start, end, reverse, limit }
+    let wit::Query { collection, index, start, end, reverse, limit, bytes } = query;
+    store::Query { collection, index, start, end, reverse, limit, bytes }
 }
 
 pub(super) fn answer(query: store::Query, answer: store::Answer) -> wit::Answer {
-    let store::Query { collection, index, start, end, reverse, limit } = query;
+    let store::Query { collection, index, start, end, reverse, limit, bytes } = query;
     let rows = answer.rows.into_iter().map(|row| wit::Stored {
         id: row.id,
         key: row.key,
         revision: row.revision,
         body: row.body,
     });
-    wit::Answer { query: wit::Query { collection, index, start, end, reverse, limit }, rows: rows.collect() }
+    let query = wit::Query { collection, index, start, end, reverse, limit, bytes };
+    wit::Answer { query, rows: rows.collect(), more: answer.more }
 }
 
 /// What a decision leads to.
@@ -33,7 +34,7 @@ pub(super) struct Parts {
 /// Takes the decision about `job` at `time` apart. What `job` finishes leaves the outbox with it, unless it is a refusal;
 /// what the decision goes on with is stored with it.
 pub(super) fn split(decision: wit::Decision, job: &Job, time: i64) -> Parts {
-    let wit::Decision { status, response, problem, writes, effects, audit, topics, proceed } = decision;
+    let wit::Decision { status, response, problem, writes, effects, audit, topics, proceed, facts } = decision;
     let (calls, stored): (Vec<_>, Vec<_>) =
         effects.into_iter().partition(|effect| effect.kind == wit::EffectKind::Call);
     let left = proceed.map(|cursor| follow::left(&job.request, cursor));
@@ -45,7 +46,7 @@ pub(super) fn split(decision: wit::Decision, job: &Job, time: i64) -> Parts {
         effects: stored.into_iter().map(effect).chain(left).collect(),
         finished: if status == wit::Status::Refused { Vec::new() } else { job.finished.clone() },
     };
-    Parts { changes, reply: Reply { status, body: response, problem, calls, topics }, goes_on }
+    Parts { changes, reply: Reply { status, body: response, problem, calls, topics, facts }, goes_on }
 }
 
 fn write(write: wit::Write) -> store::Write {

@@ -4,9 +4,9 @@
 
 use super::{HostError, convert, replay::ReplayFiles};
 use crate::{
-    Core, CoreError, Session, driver,
+    Core, CoreError, Session, codes, driver,
     store::{self, Batch, Store, StoreError},
-    wit::{Answer, Decision, Error, ErrorCode, Query, Request, Step, StepKind, Waiting},
+    wit::{self, Answer, Decision, Evaluated, Query, Request, Step, StepKind, Waiting},
 };
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -86,11 +86,14 @@ impl<'h> Decider<'h> {
         entropy: &str,
         mut facts: Facts<'_>,
     ) -> Result<Decided, Fault> {
-        let mut answers = Vec::new();
+        let (mut answers, mut evaluated) = (Vec::new(), Vec::new());
         for _ in 0..=ROUNDS_MAX {
-            let step = self.step(request, &answers, now, entropy)?;
+            let step = self.step(request, &answers, &evaluated, now, entropy)?;
             match (step.kind, step.decision, step.waiting) {
-                (StepKind::Needs, None, None) => facts.read(step.queries, &mut answers)?,
+                (StepKind::Needs, None, None) => {
+                    evaluated.extend(step.evaluations.into_iter().map(wit::unavailable));
+                    facts.read(step.queries, &mut answers)?;
+                }
                 (StepKind::Ready, Some(decision), None) => return Ok(Decided::Ready(decision)),
                 (StepKind::Wait, None, Some(waiting)) => return Ok(Decided::Wait(waiting)),
                 _ => return Err(misuse("the core's step has the wrong shape").into()),
@@ -100,15 +103,22 @@ impl<'h> Decider<'h> {
     }
 
     /// One step. After a fault the session is gone, and what it was asked goes into a replay file.
-    fn step(&mut self, request: &Request, answers: &[Answer], now: i64, entropy: &str) -> Result<Step, HostError> {
+    fn step(
+        &mut self,
+        request: &Request,
+        answers: &[Answer],
+        evaluated: &[Evaluated],
+        now: i64,
+        entropy: &str,
+    ) -> Result<Step, HostError> {
         // Exact: the clock gives no greater time than a double holds.
         let time = now as f64;
-        match self.session()?.decide(request, answers, time, entropy) {
+        match self.session()?.decide(request, answers, evaluated, time, entropy) {
             Ok(Ok(step)) => Ok(step),
             Ok(Err(error)) => Err(HostError::Misuse(error)),
             Err(fault) => {
                 self.session = None;
-                self.note(&fault, now, "decide", || driver::decide_args(request, answers, time, entropy));
+                self.note(&fault, now, "decide", || driver::decide_args(request, answers, evaluated, time, entropy));
                 Err(fault.into())
             }
         }
@@ -132,6 +142,5 @@ impl<'h> Decider<'h> {
 
 /// This host, or the core, broke the contract between them.
 pub(super) fn misuse(detail: impl Into<String>) -> HostError {
-    let (code, pointer) = (ErrorCode::HostMisuse, String::new());
-    HostError::Misuse(Error { code, pointer, detail: detail.into() })
+    HostError::Misuse(codes::HOST_MISUSE.error(detail))
 }

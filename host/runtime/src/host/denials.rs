@@ -3,8 +3,8 @@
 
 use super::effects::itself;
 use super::{Host, HostError, Inner, Job, wait::lock};
-use crate::wit::{ErrorCode, Principal, PrincipalKind, Request};
-use crate::{codes, driver};
+use crate::driver;
+use crate::wit::{Principal, PrincipalKind, Request};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -48,7 +48,7 @@ struct Key {
     id: String,
     incarnation: Option<String>,
     owner: Option<String>,
-    code: &'static str,
+    code: String,
     minute: i64,
 }
 
@@ -59,7 +59,7 @@ impl Denials {
     }
 
     /// Counts a refusal of `principal` at `wall_ms`.
-    pub fn count(&self, principal: &Principal, code: ErrorCode, wall_ms: i64) {
+    pub fn count(&self, principal: &Principal, code: &str, wall_ms: i64) {
         // The host's own calls are not counted.
         if principal.kind == PrincipalKind::Host {
             return;
@@ -70,7 +70,7 @@ impl Denials {
             id: principal.id.clone(),
             incarnation: principal.incarnation.clone(),
             owner: principal.owner.clone(),
-            code: codes::name(code),
+            code: code.to_owned(),
             minute: wall_ms.div_euclid(60_000),
         };
         let mut state = lock(&self.state);
@@ -153,6 +153,7 @@ impl Inner {
             params: params.to_string(),
             instance: self.instance.clone(),
             cursor: None,
+            context: Vec::new(),
         })
     }
 }

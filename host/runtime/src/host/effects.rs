@@ -172,6 +172,7 @@ impl Host {
             operation: "maintenance.recordScrub",
             params: &params.to_string(),
             finished: &finished,
+            ..Invocation::default()
         };
         taken(effect, &self.run(invocation, &Cancel::default())?)?;
         Ok(reason.is_none())

@@ -2,8 +2,9 @@
 
 use super::ClockError;
 use crate::CoreError;
+use crate::codes::{self, Known};
 use crate::store::StoreError;
-use crate::wit;
+use crate::wit::{self, Group};
 
 /// The host could not run an operation; it changed nothing (see [`StoreError::Broken`] for the one exception).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -18,7 +19,7 @@ pub enum HostError {
     #[error(transparent)]
     Clock(#[from] ClockError),
     /// The core says that this host broke the contract, or that a stored record is damaged.
-    #[error("{}: {}", crate::codes::name(.0.code), .0.detail)]
+    #[error("{}: {}", .0.code, .0.detail)]
     Misuse(wit::Error),
     /// The core asked for facts more often than it may.
     #[error("the core asked for facts more than {limit} times")]
@@ -56,7 +57,10 @@ pub enum HostError {
 impl HostError {
     /// Whether the same call may succeed later.
     pub fn retryable(&self) -> bool {
-        crate::codes::retryable(self.code())
+        match self {
+            Self::Misuse(error) => error.retryable,
+            _ => self.known().retryable,
+        }
     }
 
     /// Whether the same call fails again as things are, after so many `tries`. A core that was stopped because it took too
@@ -69,20 +73,43 @@ impl HostError {
         }
     }
 
-    /// The code of `spec/errors.md`.
-    pub fn code(&self) -> wit::ErrorCode {
+    /// The code: one of `spec/errors.md`, or one of the core that this host does not know.
+    pub fn code(&self) -> &str {
         match self {
-            Self::Store(StoreError::Misuse { .. }) | Self::Rounds { .. } => wit::ErrorCode::HostMisuse,
-            Self::Store(StoreError::Damaged { .. }) | Self::Effect { .. } => wit::ErrorCode::RecordDamaged,
-            Self::Store(StoreError::Broken { .. }) => wit::ErrorCode::StoreOutcomeUnknown,
+            Self::Misuse(error) => &error.code,
+            _ => self.known().name,
+        }
+    }
+
+    /// By whose fault.
+    pub fn group(&self) -> Group {
+        match self {
+            Self::Misuse(error) => error.group,
+            _ => self.known().group,
+        }
+    }
+
+    /// What callers are told. What the host knows of the cause is not for them.
+    pub fn told(&self) -> wit::Error {
+        let (group, code, retryable) = (self.group(), self.code().to_owned(), self.retryable());
+        let (pointer, detail) = (String::new(), self.known().meaning.to_owned());
+        wit::Error { group, code, retryable, pointer, detail }
+    }
+
+    /// What the host knows of the code; of one that it does not know, that the core is at fault.
+    fn known(&self) -> &'static Known {
+        match self {
+            Self::Store(StoreError::Misuse { .. }) | Self::Rounds { .. } => &codes::HOST_MISUSE,
+            Self::Store(StoreError::Damaged { .. }) | Self::Effect { .. } => &codes::RECORD_DAMAGED,
+            Self::Store(StoreError::Broken { .. }) => &codes::STORE_OUTCOME_UNKNOWN,
             Self::Store(_) | Self::Conflict { .. } | Self::Entropy { .. } | Self::Clock(ClockError::Store(_)) => {
-                wit::ErrorCode::StoreUnavailable
+                &codes::STORE_UNAVAILABLE
             }
-            Self::Cancelled => wit::ErrorCode::WaitCancelled,
-            Self::Core(_) => wit::ErrorCode::CoreTrap,
-            Self::Clock(ClockError::Behind { .. }) => wit::ErrorCode::ClockBehind,
-            Self::Clock(ClockError::Jumped { .. }) => wit::ErrorCode::ClockStopped,
-            Self::Misuse(error) => error.code,
+            Self::Cancelled => &codes::WAIT_CANCELLED,
+            Self::Core(_) => &codes::CORE_TRAP,
+            Self::Clock(ClockError::Behind { .. }) => &codes::CLOCK_BEHIND,
+            Self::Clock(ClockError::Jumped { .. }) => &codes::CLOCK_STOPPED,
+            Self::Misuse(error) => codes::known(&error.code).unwrap_or(&codes::CORE_TRAP),
         }
     }
 }

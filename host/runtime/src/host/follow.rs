@@ -56,9 +56,9 @@ enum Work {
     Stored,
 }
 
-/// The effect by which `request` goes on from `cursor`.
+/// The effect by which `request` goes on from `cursor`. It belongs to no trace any more.
 pub(super) fn left(request: &Request, cursor: String) -> Effect {
-    let next = Request { cursor: Some(cursor), ..request.clone() };
+    let next = Request { cursor: Some(cursor), context: Vec::new(), ..request.clone() };
     let body = driver::request_json(&next).to_string();
     Effect { kind: EffectKind::Repeatable, name: GO_ON.into(), key: next.operation, body }
 }

@@ -19,7 +19,7 @@ impl Host {
         let now = inner.watch.for_writing(last)?;
         let at = batch.epoch();
         let (collection, index, start) = (COLLECTION.into(), String::new(), ID.into());
-        let query = Query { collection, index, start, end: None, reverse: false, limit: 1 };
+        let query = Query { collection, index, start, end: None, reverse: false, limit: 1, bytes: 0 };
         let answers = batch.read(&[query])?;
         let row = answers.first().and_then(|answer| answer.rows.first());
         let (expected, body) = (row.map_or(0, |row| row.revision), json!({"at": now}).to_string());

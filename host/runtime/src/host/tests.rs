@@ -9,6 +9,7 @@ mod waiting;
 
 use super::*;
 use crate::store::MemoryStore;
+use crate::wit::Group;
 use fake::{Fake, Watched};
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -49,6 +50,17 @@ fn what_the_table_does_not_know_takes_no_lock() {
     let error = host.call(None, "unknown", "").unwrap_err();
     assert!(matches!(error, HostError::Misuse(_)));
     assert_eq!(host.counters().batches, 0);
+}
+
+/// The core of tomorrow has other codes: their group and whether they may be retried say all that a host needs.
+#[test]
+fn a_code_that_no_host_knows_goes_by_its_group() {
+    let error = memory().call(None, "unknown", "").unwrap_err();
+    assert_eq!((error.code(), error.group(), error.retryable()), ("toys-used-up", Group::Budget, true));
+    assert!(crate::codes::known(error.code()).is_none());
+    let told = crate::rpc::Refusal::read(&crate::rpc::failed(&error));
+    assert_eq!((told.code.as_str(), told.group.as_str()), ("toys-used-up", "budget"));
+    assert_eq!((told.retryable, told.number), (true, -32603));
 }
 
 #[test]

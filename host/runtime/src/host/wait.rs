@@ -1,4 +1,4 @@
-//! Waiting for topics: woken at once by commits of this process, and by those of others when somebody looks.
+//! Waiting for topics: woken at once by commits of this process, and soon by those of others (`host/others.rs`).
 
 use std::{
     collections::HashMap,
@@ -103,8 +103,12 @@ impl Hub {
         }
     }
 
+    /// Everybody looks again: somebody else has committed, and nobody knows what.
+    pub fn touch_all(&self) {
+        lock(&self.topics).values().flatten().for_each(|waiter| waiter.alert(false));
+    }
+
     /// Whether anybody waits.
-    #[cfg(test)]
     pub fn is_listening(&self) -> bool {
         self.waiting.load(SeqCst) > 0
     }

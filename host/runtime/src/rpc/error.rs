@@ -1,35 +1,37 @@
 //! The one maker and the one reader of `error` members on the side of the host. The core makes those of its refusals, in
 //! the same form to the byte.
 
-use crate::{HostError, codes};
+use crate::{HostError, codes, driver::group_name, wit};
 use serde::{Deserialize, Serialize};
-use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
+use std::borrow::Cow;
 
 /// The longest detail, in code points, as `spec/schema/jsonrpc-response.schema.json` has it.
 const DETAIL_MAX: usize = 2_000;
 
-/// The `error` member for a fault that a transport found itself. `code` is one of spec/errors.md; one that is not there is
+/// The `error` member for a fault that a transport found itself. `code` is one of those that hosts give; one that is not is
 /// told as an internal error.
 pub fn error(code: &str, detail: &str) -> String {
-    error_at(code, "", detail)
+    let error = codes::known(code).unwrap_or(&codes::CORE_TRAP).error(detail);
+    object(&wit::Error { code: code.to_owned(), ..error })
 }
 
-/// As [`error`], with a JSON Pointer into the params.
-pub fn error_at(code: &str, pointer: &str, detail: &str) -> String {
-    let row = CODES.get(code);
-    let public = row.map_or("threadmesh_internal_error", |row| row.public.as_str());
-    let detail = match detail.char_indices().nth(DETAIL_MAX) {
-        Some((end, _)) => &detail[..end],
-        None => detail,
+/// The `error` member for `error`. A code that is not in spec/errors.md has the number of an internal error; its group, and
+/// whether it may be retried, say what a caller can do.
+pub fn object(error: &wit::Error) -> String {
+    let (public, number) = codes::wire(&error.code).unwrap_or((codes::CORE_TRAP.public, codes::CORE_TRAP.rpc));
+    let detail = match error.detail.char_indices().nth(DETAIL_MAX) {
+        Some((end, _)) => &error.detail[..end],
+        None => &error.detail,
     };
     let data = Data {
         threadmesh_code: public.into(),
-        retryable: row.is_some_and(|row| row.retryable),
-        code: code.into(),
-        pointer: pointer.into(),
+        group: group_name(error.group).into(),
+        retryable: error.retryable,
+        code: error.code.as_str().into(),
+        pointer: error.pointer.as_str().into(),
         detail: detail.into(),
     };
-    let member = Member { code: row.map_or(-32603, |row| row.rpc), message: public.into(), data };
+    let member = Member { code: number.into(), message: public.into(), data };
     // Texts, a number and a truth value always have a JSON form.
     serde_json::to_string(&member).unwrap_or_default()
 }
@@ -37,13 +39,7 @@ pub fn error_at(code: &str, pointer: &str, detail: &str) -> String {
 /// The `error` member for an operation that the host could not carry out. What the host knows of the cause is for its log
 /// and not for the caller.
 pub fn failed(fault: &HostError) -> String {
-    let code = fault.code();
-    error(codes::name(code), codes::meaning(code))
-}
-
-/// The group of a code of spec/errors.md, which says whose fault it stands for; nothing for a code that is not there.
-pub fn group(code: &str) -> Option<&'static str> {
-    CODES.get(code).map(|row| row.group.as_str())
+    object(&fault.told())
 }
 
 /// An `error` member.
@@ -63,6 +59,8 @@ struct Member<'a> {
 struct Data<'a> {
     #[serde(borrow)]
     threadmesh_code: Cow<'a, str>,
+    #[serde(borrow)]
+    group: Cow<'a, str>,
     retryable: bool,
     #[serde(borrow)]
     code: Cow<'a, str>,
@@ -78,6 +76,8 @@ struct Data<'a> {
 pub struct Refusal {
     /// The code, as in spec/errors.md; the public one where a server of another make tells no other.
     pub code: String,
+    /// By whose fault, as in spec/errors.md; empty where the other end does not say.
+    pub group: String,
     /// The public code, `threadmesh_…`.
     pub public_code: String,
     /// The JSON-RPC number.
@@ -99,6 +99,7 @@ impl Refusal {
         let code = if data.code.is_empty() { &message } else { &data.code };
         Refusal {
             code: code.to_string(),
+            group: data.group.into(),
             public_code: message.to_string(),
             number,
             retryable: data.retryable,
@@ -107,28 +108,13 @@ impl Refusal {
         }
     }
 
-    /// The group of the code; see [`group`].
-    pub fn group(&self) -> Option<&'static str> {
-        group(&self.code)
+    /// Whether the other end could not do its part, and may be able to later.
+    pub fn passing(&self) -> bool {
+        matches!(self.group.as_str(), "host" | "store") && self.retryable
+    }
+
+    /// Whether the other end or its core is at fault, and will be next time.
+    pub fn lasting(&self) -> bool {
+        matches!(self.group.as_str(), "host" | "store" | "core") && !self.retryable
     }
 }
-
-/// What spec/errors.json says of a code.
-#[derive(Deserialize)]
-struct Row {
-    code: String,
-    group: String,
-    public: String,
-    rpc: i64,
-    #[serde(default)]
-    retryable: bool,
-}
-
-static CODES: LazyLock<HashMap<String, Row>> = LazyLock::new(|| {
-    #[derive(Deserialize)]
-    struct Table {
-        codes: Vec<Row>,
-    }
-    let table: Table = serde_json::from_str(include_str!("../../../../spec/errors.json")).expect("a table of codes");
-    table.codes.into_iter().map(|row| (row.code.clone(), row)).collect()
-});

@@ -4,7 +4,7 @@ use super::{Call, Reply, Target};
 use crate::{
     CoreError, Session, driver,
     store::{self, Changes, ReadSet, Store},
-    wit::{Answer, Decision, Effect, EffectKind, Entry, Query, Request, Status, Step, StepKind, Stored},
+    wit::{self, Answer, Decision, Effect, EffectKind, Entry, Query, Request, Status, Step, StepKind, Stored},
 };
 use serde_json::{Value, json};
 
@@ -45,14 +45,17 @@ impl<'a> Local<'a> {
 
     /// Decides one commit of an operation.
     fn decide(&mut self, request: &Request, call: &Call<'_>) -> Result<Decided, String> {
-        let mut answers: Vec<Answer> = Vec::new();
+        let (mut answers, mut evaluated) = (Vec::<Answer>::new(), driver::evaluated_from(call.evaluated)?);
         for _ in 0..=ROUNDS_MAX {
-            let step = self.session.decide(request, &answers, call.now as f64, &call.entropy);
+            let step = self.session.decide(request, &answers, &evaluated, call.now as f64, &call.entropy);
             let step = step.map_err(|error| self.told(error))?;
             let step = step.map_err(|error| format!("the core refused the host: {error:?}"))?;
-            let Step { kind, queries, decision, waiting } = step;
+            let Step { kind, queries, evaluations, decision, waiting } = step;
             match (kind, decision, waiting) {
-                (StepKind::Needs, None, None) => answers.extend(self.read(queries)?),
+                (StepKind::Needs, None, None) => {
+                    evaluated.extend(evaluations.into_iter().map(wit::unavailable));
+                    answers.extend(self.read(queries)?);
+                }
                 (StepKind::Ready, Some(decision), None) => return Ok(Decided::Ready(Box::new(decision))),
                 (StepKind::Wait, None, Some(_)) => return Ok(Decided::Wait),
                 _ => return Err("a step of an unknown form".into()),
@@ -122,7 +125,8 @@ impl Target for Local<'_> {
             });
             match decision.proceed {
                 None => return Ok(reply),
-                cursor => request.cursor = cursor,
+                // A continuation belongs to no trace.
+                cursor => (request.cursor, request.context) = (cursor, Vec::new()),
             }
         }
         Err("the operation goes on and on".into())
@@ -133,6 +137,7 @@ impl Target for Local<'_> {
 pub(super) fn request(call: &Call<'_>) -> Result<Request, String> {
     let request = json!({
         "operation": call.method, "principal": call.principal, "params": call.params, "instance": call.instance,
+        "context": call.context,
     });
     driver::request_from(&request)
 }
@@ -145,13 +150,13 @@ fn shown(effect: &Effect) -> Value {
 }
 
 fn query(query: &Query) -> store::Query {
-    let Query { collection, index, start, end, reverse, limit } = query.clone();
-    store::Query { collection, index, start, end, reverse, limit }
+    let Query { collection, index, start, end, reverse, limit, bytes } = query.clone();
+    store::Query { collection, index, start, end, reverse, limit, bytes }
 }
 
 fn answered(query: Query, answer: store::Answer) -> Answer {
     let row = |row: store::Row| Stored { id: row.id, key: row.key, revision: row.revision, body: row.body };
-    Answer { query, rows: answer.rows.into_iter().map(row).collect() }
+    Answer { query, rows: answer.rows.into_iter().map(row).collect(), more: answer.more }
 }
 
 fn entries(entries: &[Entry]) -> Vec<store::Entry> {

@@ -29,6 +29,7 @@ pub const CASES: &[(&str, Case)] = &[
     ("ranges by id", reads::ranges_by_id),
     ("ranges by index", reads::ranges_by_index),
     ("exact index keys", reads::exact_index_keys),
+    ("pages by rows and by bytes", reads::pages),
     ("keys compare by bytes", reads::keys_compare_by_bytes),
     ("odd keys and texts", reads::odd_keys_and_texts),
     ("large texts", reads::large_texts),

@@ -8,7 +8,8 @@ use super::StoreError;
 pub const AUDIT: &str = "audit";
 
 /// Rows of `collection` in the order of `index` (empty: by id) with `start <= key < end`; without `end`, those with
-/// exactly the key `start`. At most `limit` rows, from the far end where `reverse` is set. See [the order](super).
+/// exactly the key `start`. At most `limit` rows, from the far end where `reverse` is set, and no row after the first with
+/// which the texts would have more than `bytes` bytes together. See [the order](super).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Query {
     /// Which rows.
@@ -23,6 +24,8 @@ pub struct Query {
     pub reverse: bool,
     /// How many rows at most; 0 finds nothing.
     pub limit: u32,
+    /// How many bytes the texts may have together, after the first row; 0 for no bound.
+    pub bytes: u32,
 }
 
 /// A stored row.
@@ -66,6 +69,38 @@ impl Row {
 pub struct Answer {
     /// The rows, in the order that the query asked for.
     pub rows: Vec<Row>,
+    /// Whether the range has more rows than the query's `limit` or `bytes` let through.
+    pub more: bool,
+}
+
+/// What a decision depends on in an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Seen {
+    /// The rows.
+    pub rows: Vec<RowIdentity>,
+    /// As in [`Answer`].
+    pub more: bool,
+}
+
+impl Answer {
+    /// The answer to `query`, of whose range `rows` are the first ones: all of them, or at least one more than its limit.
+    pub fn of(query: &Query, mut rows: Vec<Row>) -> Self {
+        let limit = rows.len().min(query.limit as usize);
+        let mut bytes = 0;
+        let mut within = |row: &Row| {
+            bytes += row.body.len();
+            query.bytes == 0 || bytes <= query.bytes as usize
+        };
+        let fitting = rows.iter().take(limit).take_while(|row| within(row)).count().max(limit.min(1));
+        let more = rows.len() > fitting;
+        rows.truncate(fitting);
+        Self { rows, more }
+    }
+
+    /// What is compared when this answer is part of a read set.
+    pub fn seen(&self) -> Seen {
+        Seen { rows: self.rows.iter().map(Row::identity).collect(), more: self.more }
+    }
 }
 
 /// An index key of a row. A row may have several in one index; the same one twice counts once.
@@ -188,7 +223,7 @@ pub struct ReadSet {
     /// Set where all reads were answered by one batch at this epoch.
     pub epoch: Option<Epoch>,
     /// Each query with what it found.
-    pub reads: Vec<(Query, Vec<RowIdentity>)>,
+    pub reads: Vec<(Query, Seen)>,
 }
 
 impl ReadSet {
@@ -199,7 +234,7 @@ impl ReadSet {
 
     /// Adds a query and its answer.
     pub fn record(&mut self, query: &Query, answer: &Answer) {
-        self.reads.push((query.clone(), answer.rows.iter().map(Row::identity).collect()));
+        self.reads.push((query.clone(), answer.seen()));
     }
 }
 

@@ -94,18 +94,17 @@ pub fn lost() -> Response<Body> {
 /// the body says how it ended.
 pub fn frame(text: Option<String>, batch: bool) -> Response<Body> {
     let Some(text) = text else { return empty(StatusCode::NO_CONTENT) };
-    let group = if batch { None } else { group(&text) };
-    match group {
-        Some("unavailable") => retry_later(json(StatusCode::SERVICE_UNAVAILABLE, text)),
-        Some("misuse" | "trap") => json(StatusCode::INTERNAL_SERVER_ERROR, text),
+    match refusal(&text).filter(|_| !batch) {
+        Some(refusal) if refusal.passing() => retry_later(json(StatusCode::SERVICE_UNAVAILABLE, text)),
+        Some(refusal) if refusal.lasting() => json(StatusCode::INTERNAL_SERVER_ERROR, text),
         _ => json(StatusCode::OK, text),
     }
 }
 
-/// Whose fault the error of a response is, if it is one.
-pub fn group(response: &str) -> Option<&'static str> {
+/// The error of a response, if it is one.
+pub fn refusal(response: &str) -> Option<Refusal> {
     match Rpc::read(response)?.answer {
-        Answer::Error(error) => Refusal::read(&error).group(),
+        Answer::Error(error) => Some(Refusal::read(&error)),
         Answer::Result(_) => None,
     }
 }
@@ -113,11 +112,12 @@ pub fn group(response: &str) -> Option<&'static str> {
 /// The answer where the core refuses what is no JSON-RPC frame: its `error` member.
 pub fn refused(error: &str) -> Response<Body> {
     let text = format!("{{\"error\":{error}}}");
-    match Refusal::read(error).group() {
-        Some("denied" | "conflict") => json(StatusCode::FORBIDDEN, text),
-        Some("unavailable") => retry_later(json(StatusCode::SERVICE_UNAVAILABLE, text)),
-        Some("misuse" | "trap") | None => json(StatusCode::INTERNAL_SERVER_ERROR, text),
-        Some(_) => json(StatusCode::BAD_REQUEST, text),
+    let refusal = Refusal::read(error);
+    match refusal.group.as_str() {
+        _ if refusal.passing() => retry_later(json(StatusCode::SERVICE_UNAVAILABLE, text)),
+        "host" | "store" | "core" | "" => json(StatusCode::INTERNAL_SERVER_ERROR, text),
+        "authority" | "state" | "budget" => json(StatusCode::FORBIDDEN, text),
+        _ => json(StatusCode::BAD_REQUEST, text),
     }
 }
 

@@ -12,7 +12,7 @@ mod tests;
 pub use config::JwtError;
 
 use super::gate::Denied;
-use crate::tokens::{self, Entry, Principal, Taken};
+use crate::tokens::{self, CheckPrincipal, Entry, Principal};
 use config::Config;
 use jsonwebtoken::{Algorithm, Header, Validation, decode, decode_header, jwk::Jwk};
 use keys::KeyFile;
@@ -24,7 +24,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub struct Jwt {
     config: Config,
     keys: KeyFile,
-    taken: Taken,
+    check: CheckPrincipal,
 }
 
 /// What a token proved, and how long it counts.
@@ -37,16 +37,16 @@ pub(super) struct Proof {
 }
 
 impl Jwt {
-    /// Reads a configuration file and the key file that it names. Nobody is let in who is not `taken`.
-    pub fn load(path: &Path, taken: Taken) -> Result<Self, JwtError> {
+    /// Reads a configuration file and the key file that it names. Nobody is let in who does not pass `check`.
+    pub fn load(path: &Path, check: CheckPrincipal) -> Result<Self, JwtError> {
         let config = Config::load(path)?;
         let keys = KeyFile::open(config.key_file(path))?;
         let somebody = config.user("somebody".to_owned());
-        if taken(&entry("", somebody)) == Ok(false) {
+        if check(&entry("", somebody)) == Ok(false) {
             let reason = "tenant is no id that a caller can have (OP-1)".to_owned();
             return Err(JwtError::Invalid { path: path.to_owned(), reason });
         }
-        Ok(Jwt { config, keys, taken })
+        Ok(Jwt { config, keys, check })
     }
 
     /// Who proves itself with `token`.
@@ -67,7 +67,7 @@ impl Jwt {
         let until = self.lifetime(&claims, now()).ok_or(Denied::Invalid)?;
         let principal = self.config.principal(&claims).ok_or(Denied::Invalid)?;
         let entry = entry(token, principal);
-        match (self.taken)(&entry) {
+        match (self.check)(&entry) {
             Ok(true) => {}
             Ok(false) => return Err(Denied::Invalid),
             Err(_) => return Err(Denied::Unavailable),

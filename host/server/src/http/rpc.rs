@@ -57,7 +57,11 @@ fn begin(app: &App, caller: &Caller, text: &str) -> Begun {
     let stands_in = frame.calls.iter().any(|call| call.method.starts_with("core."));
     let text = service::run(app.service.as_ref(), caller.entry(), &frame);
     // Who calls a pure function stands in for a host: its misuse is no fault of this server.
-    let own = stands_in && text.as_deref().and_then(answer::group) == Some("misuse");
+    let own = stands_in
+        && text
+            .as_deref()
+            .and_then(answer::refusal)
+            .is_some_and(|refusal| refusal.lasting() && refusal.group != "core");
     Begun::Done(text, batch || own)
 }
 

@@ -1,6 +1,6 @@
 //! The token file as a running server sees it: re-read whenever it changes.
 
-use super::{Entry, Taken, TokenError, TokenFile, file};
+use super::{CheckPrincipal, Entry, TokenError, TokenFile, file};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct TokenBook {
     path: PathBuf,
     seen: Mutex<Option<(Stamp, TokenFile)>>,
-    taken: Option<Taken>,
+    check: Option<CheckPrincipal>,
 }
 
 /// What tells one state of the file from another. Updates replace the file, so the inode alone nearly says it.
@@ -18,15 +18,15 @@ type Stamp = (u64, u64, i64, i64, u64, u32);
 impl TokenBook {
     /// Opens the token file at `path`. Fails as [`file::load`] does.
     pub fn open(path: &Path) -> Result<Self, TokenError> {
-        let book = TokenBook { path: path.to_owned(), seen: Mutex::new(None), taken: None };
+        let book = TokenBook { path: path.to_owned(), seen: Mutex::new(None), check: None };
         book.with(|_| ())?;
         Ok(book)
     }
 
-    /// The same, without the entries by which nobody is `taken`: they are as good as not there.
+    /// The same, without the entries whose principal does not pass `check`: they are as good as not there.
     #[must_use]
-    pub fn only(self, taken: Taken) -> Self {
-        TokenBook { seen: Mutex::new(None), taken: Some(taken), ..self }
+    pub fn checked(self, check: CheckPrincipal) -> Self {
+        TokenBook { seen: Mutex::new(None), check: Some(check), ..self }
     }
 
     /// The entry that `token` stands for now. An unreadable or unsafe file is an error: nobody is let in by an old copy.
@@ -48,15 +48,15 @@ impl TokenBook {
             return Ok(read(file));
         }
         *seen = None;
-        let file = self.taken(file::load(&self.path)?)?;
+        let file = self.passing(file::load(&self.path)?)?;
         let (_, file) = seen.insert((now, file));
         Ok(read(file))
     }
 
-    fn taken(&self, mut file: TokenFile) -> Result<TokenFile, TokenError> {
-        if let Some(taken) = &self.taken {
+    fn passing(&self, mut file: TokenFile) -> Result<TokenFile, TokenError> {
+        if let Some(check) = &self.check {
             let invalid = |reason| TokenError::Invalid { path: self.path.clone(), reason };
-            let kept: Result<Vec<bool>, _> = file.entries.iter().map(|entry| taken(entry)).collect();
+            let kept: Result<Vec<bool>, _> = file.entries.iter().map(|entry| check(entry)).collect();
             let mut kept = kept.map_err(invalid)?.into_iter();
             file.entries.retain(|_| kept.next().unwrap_or(false));
         }

@@ -60,7 +60,8 @@ pub fn rounds_with(request: &Request, store: &Store, now: i64, entropy: &str) ->
     for _ in 0..=ROUNDS_MAX {
         let step = once(request, &answers, now, entropy);
         match step {
-            Ok(Step::Needs(queries)) => {
+            Ok(Step::Needs { queries, evaluations }) => {
+                assert!(evaluations.is_empty(), "no operation asks for a policy");
                 asked(request, &queries, &answers);
                 answers.extend(queries.iter().map(|query| store.answer(query)));
             }
@@ -72,15 +73,15 @@ pub fn rounds_with(request: &Request, store: &Store, now: i64, entropy: &str) ->
 
 /// One step, which is the same again, and in whatever order the facts come. Asked of one request in four.
 fn once(request: &Request, answers: &[Answer], now: i64, entropy: &str) -> Result<Step, Error> {
-    let step = decide(request, answers, now as f64, entropy);
+    let step = decide(request, answers, &[], now as f64, entropy);
     if !Random::of(request.params.as_bytes()).chance(25) {
         return step;
     }
-    assert_eq!(step, decide(request, answers, now as f64, entropy), "another answer to the same question");
+    assert_eq!(step, decide(request, answers, &[], now as f64, entropy), "another answer to the same question");
     if answers.len() > 1 {
         let mut back = answers.to_vec();
         back.reverse();
-        assert_eq!(step, decide(request, &back, now as f64, entropy), "the order of the facts counts");
+        assert_eq!(step, decide(request, &back, &[], now as f64, entropy), "the order of the facts counts");
     }
     step
 }

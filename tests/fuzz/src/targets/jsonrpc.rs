@@ -83,6 +83,7 @@ fn answered(call: &Call) {
         params: call.params.clone(),
         instance: "host-1".into(),
         cursor: None,
+        context: Vec::new(),
     };
     let store = Store::default();
     let nobody = rounds(&request(None), &store, NOW);

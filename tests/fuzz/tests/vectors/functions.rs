@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use threadmesh_fuzz::targets::decide::cast::principal_from;
 use threadmesh_protocol::{
-    Error, attestation, documents, json as rules,
+    Error, about, attestation, documents, json as rules,
     kernel::{
-        self, Answer, AuditRecord, Call, Decision, Effect, EffectKind, Entry, Query, Request, Status, Step, Stored,
-        Write,
+        self, Answer, AuditRecord, Call, Decision, Effect, EffectKind, Entry, Evaluated, Evaluation, Fact, Query,
+        Request, Status, Step, Stored, Write,
     },
     lifecycle, operations, time,
 };
@@ -24,6 +24,11 @@ pub(crate) fn answer(function: &str, args: &Value) -> Result<Result<Value, Error
                 _ => of_text(function, std::str::from_utf8(&bytes).unwrap_or_default(), text("kind")),
             }
         }
+        "describe" => Ok(about::DESCRIPTION.into()),
+        "check-principal" => {
+            let principal = principal_from(&args["principal"]).ok_or("no principal")?;
+            kernel::check_principal(&principal).map_or(Ok(Value::Null), Err)
+        }
         "kinds" => Ok(documents::kinds().collect()),
         "check-anchors" => attestation::check_anchors(text("anchors")).map(Into::into),
         "verify" => attestation::verify(text("document"), text("anchors"), text("expected"), now).map(verdict),
@@ -40,7 +45,11 @@ pub(crate) fn answer(function: &str, args: &Value) -> Result<Result<Value, Error
 
 /// An error as the vectors give it.
 pub(crate) fn refusal(error: &Error) -> Value {
-    json!({ "code": error.code.name(), "pointer": error.pointer, "detail": error.detail })
+    let Error { code, pointer, detail } = error;
+    json!({
+        "group": code.group().name(), "code": code.name(), "retryable": code.retryable(), "pointer": pointer,
+        "detail": detail,
+    })
 }
 
 /// The refusal that an accepted answer of `decide` or `split` holds.
@@ -107,7 +116,7 @@ fn verdict(verdict: attestation::Verdict) -> Value {
 }
 
 fn operation(known: &kernel::Operation) -> Value {
-    json!({ "name": known.name, "readOnly": known.read_only, "internal": known.internal, "summary": known.summary })
+    json!({ "name": known.name, "readOnly": known.read_only, "internal": known.internal, "row": known.row() })
 }
 
 fn call(call: &Call) -> Value {
@@ -123,6 +132,7 @@ fn decide(args: &Value, now: f64, entropy: &str) -> Result<Result<Value, Error>,
         params: text(asked, "params"),
         instance: text(asked, "instance"),
         cursor: asked["cursor"].as_str().map(Into::into),
+        context: facts(&asked["context"]),
     };
     let count = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or(0);
     let row = |row: &Value| Stored {
@@ -140,27 +150,58 @@ fn decide(args: &Value, now: f64, entropy: &str) -> Result<Result<Value, Error>,
             end: query["end"].as_str().map(Into::into),
             reverse: query["reverse"].as_bool().unwrap_or(false),
             limit: count(&query["limit"]),
+            bytes: count(&query["bytes"]),
         };
-        Answer { query, rows: answer["rows"].as_array().into_iter().flatten().map(row).collect() }
+        let rows = answer["rows"].as_array().into_iter().flatten().map(row).collect();
+        Answer { query, rows, more: answer["more"].as_bool().unwrap_or(false) }
     };
     let answers: Vec<Answer> = args["answers"].as_array().ok_or("no answers")?.iter().map(answer).collect();
-    Ok(operations::decide(&request, &answers, now, entropy).map(step))
+    let evaluated = |value: &Value| Evaluated {
+        evaluation: Evaluation {
+            policy: text(value, "policy"),
+            hook: text(value, "hook"),
+            input: text(value, "input"),
+        },
+        end: text(value, "end"),
+        verdict: value["verdict"].as_str().map(Into::into),
+        facts: facts(&value["facts"]),
+    };
+    let evaluated: Vec<Evaluated> = args["evaluated"].as_array().into_iter().flatten().map(evaluated).collect();
+    Ok(operations::decide(&request, &answers, &evaluated, now, entropy).map(step))
+}
+
+fn facts(value: &Value) -> Vec<Fact> {
+    let text = |fact: &Value, name: &str| fact[name].as_str().unwrap_or_default().to_owned();
+    let fact = |fact| Fact { name: text(fact, "name"), value: text(fact, "value") };
+    value.as_array().into_iter().flatten().map(fact).collect()
+}
+
+fn evaluation(evaluation: &Evaluation) -> Value {
+    json!({ "policy": evaluation.policy, "hook": evaluation.hook, "input": evaluation.input })
 }
 
 fn step(step: Step) -> Value {
     match step {
-        Step::Needs(queries) => json!({ "kind": "needs", "queries": queries.iter().map(query).collect::<Value>() }),
-        Step::Ready(decision) => json!({ "kind": "ready", "queries": [], "decision": decided(&decision) }),
+        Step::Needs { queries, evaluations } => json!({
+            "kind": "needs",
+            "queries": queries.iter().map(query).collect::<Value>(),
+            "evaluations": evaluations.iter().map(evaluation).collect::<Value>(),
+        }),
+        Step::Ready(decision) => {
+            json!({ "kind": "ready", "queries": [], "evaluations": [], "decision": decided(&decision) })
+        }
         Step::Wait { topics, until } => {
-            json!({ "kind": "wait", "queries": [], "waiting": { "topics": topics, "until": until } })
+            let waiting = json!({ "topics": topics, "until": until });
+            json!({ "kind": "wait", "queries": [], "evaluations": [], "waiting": waiting })
         }
     }
 }
 
 fn query(query: &Query) -> Value {
-    let Query { collection, index, start, end, reverse, limit } = query;
+    let Query { collection, index, start, end, reverse, limit, bytes } = query;
     json!({
         "collection": collection, "index": index, "start": start, "end": end, "reverse": reverse, "limit": limit,
+        "bytes": bytes,
     })
 }
 
@@ -179,6 +220,7 @@ fn decided(decision: &Decision) -> Value {
         "audit": decision.audit.iter().map(audit).collect::<Value>(),
         "topics": decision.topics,
         "proceed": decision.proceed,
+        "facts": decision.facts.iter().map(|fact| json!({ "name": fact.name, "value": fact.value })).collect::<Value>(),
     })
 }
 

@@ -103,6 +103,7 @@ impl Rows {
             params: asked.params.clone(),
             instance: asked.host.into(),
             cursor: None,
+            context: Vec::new(),
         };
         let mut ran = Ran::default();
         let Some(mut decision) = self.decide(&request, asked, &mut ran) else { return ran };
@@ -127,9 +128,9 @@ impl Rows {
     fn decide(&self, request: &Request, asked: &Asked<'_>, ran: &mut Ran) -> Option<Decision> {
         let mut answers: Vec<Answer> = Vec::new();
         for _ in 0..4 {
-            let step = decide(request, &answers, asked.now as f64, &"0".repeat(64));
+            let step = decide(request, &answers, &[], asked.now as f64, &"0".repeat(64));
             match step.expect("the host keeps the contract") {
-                Step::Needs(queries) => {
+                Step::Needs { queries, .. } => {
                     let strays = |query: &&Query| asked.own.as_deref().is_some_and(|own| strays(query, own));
                     if let Some(query) = queries.iter().find(strays) {
                         ran.strayed = Some(format!("{} of one message asks for {query:?}", asked.operation));
@@ -161,8 +162,9 @@ impl Rows {
         if query.reverse {
             rows.reverse();
         }
+        let more = rows.len() > query.limit as usize;
         rows.truncate(query.limit as usize);
-        Answer { query, rows }
+        Answer { query, rows, more }
     }
 
     /// Lets a planted fault at the writes of a decision; whether they are committed at all.

@@ -2,7 +2,7 @@
 
 use super::FaultyStore;
 use threadmesh_runtime::store::{
-    Applied, ApplyError, Changes, Conflict, EffectLease, Epoch, Query, ReadSet, Row, RowIdentity, Write,
+    Applied, ApplyError, Changes, Conflict, EffectLease, Epoch, Query, ReadSet, Row, RowIdentity, Seen, Write,
 };
 
 impl FaultyStore {
@@ -33,7 +33,8 @@ impl FaultyStore {
         let reads = unlike(row.as_ref(), id).into_iter().map(|(what, found)| {
             // Another batch's word for what it read itself counts for nothing here.
             let epoch = Some(Epoch::of_new_batch());
-            let reads = ReadSet { epoch, reads: vec![(point(collection, id), found)] };
+            let seen = Seen { rows: found, more: false };
+            let reads = ReadSet { epoch, reads: vec![(point(collection, id), seen)] };
             let refused = |error: &_| *error == Conflict::Read { query: 0 };
             let what = format!("a decision that read {what} of one at revision {revision}");
             self.takes(&reads, Vec::new(), Vec::new(), refused).then_some(what)
@@ -85,7 +86,7 @@ impl FaultyStore {
 /// The one row with this id.
 fn point(collection: &str, id: &str) -> Query {
     let (collection, id) = (collection.into(), id.into());
-    Query { collection, index: String::new(), start: id, end: None, reverse: false, limit: 1 }
+    Query { collection, index: String::new(), start: id, end: None, reverse: false, limit: 1, bytes: 0 }
 }
 
 /// What might be said to have been read where this is the row.

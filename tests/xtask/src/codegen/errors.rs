@@ -1,20 +1,26 @@
-//! `spec/errors.json` → the `Code` enum, the WIT enum and the table of the prose.
+//! `spec/errors.json` → the `Code` enum of the rules, the constants of hosts and the table of the prose.
 
-use super::{HEADER, Output, literal, load, pascal, rules};
-use anyhow::Result;
+use super::{HEADER, Output, literal, load, ordered::Json, pascal, rules};
+use anyhow::{Context, Result};
 use serde::Deserialize;
-use std::{collections::BTreeMap, fmt::Write, path::Path};
+use std::{fmt::Write, path::Path};
 
 #[derive(Deserialize)]
 struct Table {
-    groups: BTreeMap<String, String>,
     codes: Vec<Code>,
 }
 
 #[derive(Deserialize)]
 struct Code {
     code: String,
+    /// By whose fault: `group` of wit/world.wit.
     group: String,
+    /// Whether it says that the caller may not do this, and so is recorded as a denial.
+    #[serde(default)]
+    denial: bool,
+    /// Whether hosts give it themselves.
+    #[serde(default)]
+    host: bool,
     public: String,
     rpc: i32,
     retryable: bool,
@@ -26,18 +32,38 @@ struct Code {
 
 pub(super) fn generate(root: &Path) -> Result<Vec<Output>> {
     let table: Table = load(root, "spec/errors.json")?;
+    let groups = groups(root)?;
+    if let Some(code) = table.codes.iter().find(|code| groups.iter().all(|(name, _)| *name != code.group)) {
+        anyhow::bail!("spec/errors.json has no group {} (of {})", code.group, code.code);
+    }
     Ok(vec![
-        ("guest/protocol/src/generated/errors.rs".into(), rust(&table)?),
-        ("wit/errors.wit".into(), wit(&table)?),
-        ("spec/errors.md".into(), prose(&table)?),
-        ("guest/component/src/codes.rs".into(), mapping(&table)?),
-        ("host/runtime/src/codes.rs".into(), names(&table, &rules::next_steps(root)?)?),
+        ("guest/protocol/src/generated/errors.rs".into(), rust(&table, &groups)?),
+        ("spec/errors.md".into(), prose(&table, &groups)?),
+        ("host/runtime/src/codes.rs".into(), constants(&table, &rules::next_steps(root)?)?),
     ])
 }
 
-fn rust(table: &Table) -> Result<String> {
+/// The groups and what they say, in order.
+fn groups(root: &Path) -> Result<Vec<(String, String)>> {
+    let table = Json::load(&root.join("spec/errors.json"))?;
+    let groups = table.get("groups").context("spec/errors.json has groups")?;
+    let said = |(name, meaning): &(String, Json)| Some((name.clone(), meaning.text()?.to_owned()));
+    groups.members().iter().map(|group| said(group).context("a group says what it means")).collect()
+}
+
+fn rust(table: &Table, groups: &[(String, String)]) -> Result<String> {
     let mut out = String::from(HEADER);
     out += "//! The error codes of `spec/errors.json`, in order of precedence.\n\n";
+    out += "/// By whose fault something was not done.\n";
+    out += "#[derive(Clone, Copy, Debug, PartialEq, Eq)]\npub enum Group {\n";
+    for (name, meaning) in groups {
+        writeln!(out, "    /// {meaning}\n    {},", pascal(name))?;
+    }
+    out += "}\n\nimpl Group {\n    /// The group as text.\n    pub const fn name(self) -> &'static str {\n        match self {\n";
+    for (name, _) in groups {
+        writeln!(out, "            Self::{} => {},", pascal(name), literal(name))?;
+    }
+    out += "        }\n    }\n}\n\n";
     out += "/// What kind of fault. The order is the precedence: of two faults the earlier code is reported.\n";
     out += "#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]\npub enum Code {\n";
     for code in &table.codes {
@@ -56,48 +82,45 @@ fn rust(table: &Table) -> Result<String> {
         *out += "        }\n    }\n";
     };
     field(&mut out, "The code as text.", "name", "&'static str", &|code| literal(&code.code));
+    field(&mut out, "By whose fault.", "group", "Group", &|code| format!("Group::{}", pascal(&code.group)));
     field(&mut out, "The code that callers of the draft's binding see.", "public", "&'static str", &|code| {
         literal(&code.public)
     });
     field(&mut out, "The JSON-RPC error number.", "rpc", "i32", &|code| code.rpc.to_string());
     field(&mut out, "Whether trying again later can help.", "retryable", "bool", &|code| code.retryable.to_string());
     field(&mut out, "Whether it says that the caller may not do this.", "denial", "bool", &|code| {
-        (code.group == "denied").to_string()
+        code.denial.to_string()
     });
     out += "}\n";
     Ok(out)
 }
 
-/// A match from one enum of codes to another.
-fn mapping(table: &Table) -> Result<String> {
+/// The codes that hosts give themselves, and what hosts say about codes.
+fn constants(table: &Table, rules: &[(String, String)]) -> Result<String> {
     let mut out = String::from(HEADER);
-    out += "//! Error codes across the boundary, one to one.\n\nuse crate::Code;\nuse crate::ErrorCode;\n\n";
-    out += "/// The code as the boundary names it.\npub fn code(code: Code) -> ErrorCode {\n    match code {\n";
-    for Code { code, .. } in &table.codes {
-        writeln!(out, "        Code::{0} => ErrorCode::{0},", pascal(code))?;
+    out += "//! The error codes that hosts give themselves. Those of the core cross the boundary as text, and a host takes each of\n";
+    out += "//! them by its group: see [`crate::wit::Error`].\n\n";
+    out += "use crate::wit::{Error, Group};\n\n";
+    out += KNOWN;
+    for code in table.codes.iter().filter(|code| code.host) {
+        let Code { code, group, public, rpc, retryable, meaning, .. } = code;
+        let name = code.to_uppercase().replace('-', "_");
+        writeln!(out, "\n/// {meaning}\npub const {name}: Known = Known {{")?;
+        writeln!(out, "    name: {},\n    group: Group::{},", literal(code), pascal(group))?;
+        writeln!(out, "    public: {},\n    rpc: {rpc},\n    retryable: {retryable},", literal(public))?;
+        writeln!(out, "    meaning: {},\n}};", literal(meaning))?;
     }
-    out += "    }\n}\n";
-    Ok(out)
-}
-
-/// What hosts say about the codes.
-fn names(table: &Table, rules: &[(String, String)]) -> Result<String> {
-    let mut out = String::from(HEADER);
-    out += "//! Error codes for people and for JSON-RPC.\n\nuse crate::wit::ErrorCode;\n";
-    let mut function = |doc: &str, name: &str, kind: &str, value: &dyn Fn(&Code) -> String| {
-        out += &format!("\n/// {doc}\npub const fn {name}(code: ErrorCode) -> {kind} {{\n    match code {{\n");
-        for code in &table.codes {
-            out += &format!("        ErrorCode::{} => {},\n", pascal(&code.code), value(code));
-        }
-        out += "    }\n}\n";
-    };
-    function("The code's name, as in spec/errors.md.", "name", "&'static str", &|code| literal(&code.code));
-    function("The code that callers of the draft's binding see.", "public", "&'static str", &|code| {
-        literal(&code.public)
-    });
-    function("The JSON-RPC error number.", "rpc", "i32", &|code| code.rpc.to_string());
-    function("Whether trying again later can help.", "retryable", "bool", &|code| code.retryable.to_string());
-    function("The code in one sentence.", "meaning", "&'static str", &|code| literal(&code.meaning));
+    out += "\n/// All of them.\npub const KNOWN: &[Known] = &[\n";
+    for code in table.codes.iter().filter(|code| code.host) {
+        writeln!(out, "    {},", code.code.to_uppercase().replace('-', "_"))?;
+    }
+    out += "];\n";
+    out += "\n/// The code that callers of the draft's binding see, and the JSON-RPC error number, of every code of spec/errors.md.\n";
+    out += "pub fn wire(code: &str) -> Option<(&'static str, i32)> {\n    Some(match code {\n";
+    for Code { code, public, rpc, .. } in &table.codes {
+        writeln!(out, "        {} => ({}, {rpc}),", literal(code), literal(public))?;
+    }
+    out += "        _ => return None,\n    })\n}\n";
     out += "\n/// What to do about a refusal: by the rule that its sentence begins with, or else by its code; empty where that is plain.\n";
     out += "pub fn next(code: &str, detail: &str) -> &'static str {\n    match detail.split(':').next().unwrap_or_default() {\n";
     for (rule, next) in rules {
@@ -111,24 +134,42 @@ fn names(table: &Table, rules: &[(String, String)]) -> Result<String> {
     Ok(out)
 }
 
-fn wit(table: &Table) -> Result<String> {
-    // No comment stands before the package: it would be a second documentation of it.
-    let mut out = String::from("package threadmesh:core@0.1.0;\n\n");
-    out += "/// The error codes. Generated by `cargo xtask codegen` from spec/errors.json; do not edit.\n";
-    out += "interface errors {\n";
-    out += "    /// What kind of fault; see spec/errors.md.\n    enum error-code {\n";
-    for code in &table.codes {
-        writeln!(out, "        /// {}\n        {},", code.meaning, code.code)?;
-    }
-    out += "    }\n}\n";
-    Ok(out)
+const KNOWN: &str = r#"/// What a host knows of a code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// The code, as in spec/errors.md.
+    pub name: &'static str,
+    /// By whose fault.
+    pub group: Group,
+    /// The code that callers of the draft's binding see.
+    pub public: &'static str,
+    /// The JSON-RPC error number.
+    pub rpc: i32,
+    /// Whether trying again later can help.
+    pub retryable: bool,
+    /// The code in one sentence.
+    pub meaning: &'static str,
 }
 
-fn prose(table: &Table) -> Result<String> {
+impl Known {
+    /// An error of this code that says `detail` of all of the input.
+    pub fn error(&self, detail: impl Into<String>) -> Error {
+        let (code, retryable, pointer) = (self.name.into(), self.retryable, String::new());
+        Error { group: self.group, code, retryable, pointer, detail: detail.into() }
+    }
+}
+
+/// What this host knows of `code`; nothing where only the core gives it.
+pub fn known(code: &str) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| known.name == code)
+}
+"#;
+
+fn prose(table: &Table, groups: &[(String, String)]) -> Result<String> {
     let mut out = String::from("<!-- Generated by `cargo xtask codegen` from spec/errors.json. Do not edit. -->\n");
-    out += "# Error codes\n\nOf two faults the one that stands earlier here is reported.\n\n";
+    out += "# Error codes\n\nOf two faults the one that stands earlier here is reported. An error has a group, which says by whose fault it is, and a\ncode. There may be other codes than these: whoever meets one goes by its group and by whether it may be retried.\n\n";
     out += "| group | what it says |\n|---|---|\n";
-    for (group, meaning) in &table.groups {
+    for (group, meaning) in groups {
         writeln!(out, "| {group} | {meaning} |")?;
     }
     out +=

@@ -6,6 +6,7 @@ mod admission;
 mod attempts;
 mod budgets;
 mod cast;
+mod contract;
 mod facts;
 mod frames;
 mod inspector;
@@ -44,6 +45,7 @@ pub(super) fn generate() -> Result<Vec<Output>> {
         vectors("frames", "frames", &frames::vectors())?,
         vectors("operations", "steps", &steps::vectors())?,
         vectors("operations", "stored", &stored::vectors())?,
+        vectors("operations", "contract", &contract::vectors())?,
     ];
     for (group, name, stories) in FILES {
         all.push(file(group, name, &stories())?);
@@ -58,6 +60,7 @@ type File = (&'static str, &'static str, fn() -> Vec<Story>);
 const FILES: &[File] = &[
     ("operations", "admission", admission::stories),
     ("operations", "attempts", attempts::stories),
+    ("operations", "context", contract::stories),
     ("operations", "keys", keys::stories),
     ("operations", "mailbox", mailbox::stories),
     ("delivery", "lives", lives::stories),

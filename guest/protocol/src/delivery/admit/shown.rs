@@ -1,9 +1,6 @@
 //! What of a message is put before a model; see `crate::rendering` for the frame.
 
-use crate::delivery::{
-    message::{self, Message},
-    scene::Scene,
-};
+use crate::delivery::{message::Message, scene::Scene};
 use crate::json::{self, Value, Writer};
 use crate::kernel::{
     context::Context,
@@ -12,12 +9,21 @@ use crate::kernel::{
     records::{put_raw, put_text},
 };
 use crate::rendering::{FORMAT, NOTICE, Rendering};
+use alloc::string::String;
+
+/// A message as it is put before a model.
+#[derive(Clone)]
+pub(crate) struct Shown {
+    /// What the model sees.
+    pub rendering: Rendering,
+    /// Where the message belongs in a trace; the model does not see it.
+    pub context: Option<String>,
+}
 
 /// The rendering of the message. Labels are those of the registry and of the authenticated sender; what only the
 /// envelope says stands under `claimed`.
-pub(crate) fn render(cx: &mut Context<'_>, scene: &Scene) -> Flow<Rendering> {
-    let row = cx.lookup(message::COLLECTION, &scene.life.id)?.ok_or_else(|| damaged("message"))?;
-    let stored = Message::read(row)?;
+pub(crate) fn render(cx: &mut Context<'_>, scene: &Scene) -> Flow<Shown> {
+    let stored = scene.message(cx)?;
     let tree = json::parse(&stored.envelope)?;
     if tree.digest() != scene.life.record.digest {
         return Err(damaged("message"));
@@ -34,7 +40,7 @@ pub(crate) fn render(cx: &mut Context<'_>, scene: &Scene) -> Flow<Rendering> {
     w.member_str("reason", envelope.text("reason")?);
     w.member_str("type", "threadmesh.peer-suggestion");
     w.end_object();
-    Ok(Rendering::of(&w.finish()))
+    Ok(Shown { rendering: Rendering::of(&w.finish()), context: stored.context })
 }
 
 /// What nobody but the sender vouches for.
@@ -77,8 +83,9 @@ fn provenance(w: &mut Writer, scene: &Scene, stored: &Message, envelope: Value<'
     Ok(())
 }
 
-/// Writes the member `rendering`.
-pub(crate) fn put(w: &mut Writer, rendering: &Rendering) {
+/// Writes the members `rendering` and `context`.
+pub(crate) fn put(w: &mut Writer, shown: &Shown) {
+    let Shown { rendering, context } = shown;
     w.key("rendering");
     w.begin_object();
     w.member_str("format", FORMAT);
@@ -86,4 +93,5 @@ pub(crate) fn put(w: &mut Writer, rendering: &Rendering) {
     w.member_str("digest", &rendering.digest);
     w.member_int("bytes", rendering.bytes);
     w.end_object();
+    put_raw(w, "context", context.as_deref());
 }

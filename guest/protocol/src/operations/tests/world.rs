@@ -125,7 +125,7 @@ impl World {
     /// A request of `who`; an idempotency key is added where none is given and the operation takes one.
     pub fn request(&mut self, who: &Principal, operation: &str, mut params: Value) -> Request {
         self.calls += 1;
-        let keyed = crate::operations::find(operation).is_some_and(|entry| entry.keyed);
+        let keyed = crate::operations::find(operation).is_some_and(|entry| entry.operation.keyed);
         if keyed && params.get("idempotencyKey").is_none() {
             params["idempotencyKey"] = format!("idem_call-{:06}", self.calls).into();
         }
@@ -135,6 +135,7 @@ impl World {
             params: params.to_string(),
             instance: self.instance.clone(),
             cursor: None,
+            context: Vec::new(),
         }
     }
 
@@ -189,9 +190,9 @@ impl World {
         let entropy = format!("{:064x}", self.calls);
         let mut answers: Vec<Answer> = Vec::new();
         for _ in 0..4 {
-            match decide(request, &answers, self.now as f64, &entropy)? {
-                Step::Needs(queries) => {
-                    assert!(!queries.is_empty(), "nothing is needed");
+            match decide(request, &answers, &[], self.now as f64, &entropy)? {
+                Step::Needs { queries, evaluations } => {
+                    assert!(!queries.is_empty() || !evaluations.is_empty(), "nothing is needed");
                     for query in queries {
                         assert!(answers.iter().all(|answer| answer.query != query), "asked again: {query:?}");
                         answers.push(self.answer(query));
@@ -225,13 +226,14 @@ impl World {
         if query.reverse {
             found.reverse();
         }
+        let more = found.len() > query.limit as usize;
         found.truncate(query.limit as usize);
         self.read += found.len();
         let rows = found.into_iter().map(|(key, id)| {
             let record = &self.rows[&(collection.clone(), id.clone())];
             Stored { id, key, revision: record.revision, body: record.body.clone() }
         });
-        Answer { rows: rows.collect(), query }
+        Answer { rows: rows.collect(), query, more }
     }
 
     fn commit(&mut self, decision: &Decision) {
@@ -369,7 +371,7 @@ impl World {
 
 fn reply(operation: &str, decision: Decision, pages: usize, rows_read: usize) -> Reply {
     let response: Value = serde_json::from_str(&decision.response).expect("a response is JSON");
-    let keyed = crate::operations::find(operation).is_some_and(|entry| entry.keyed);
+    let keyed = crate::operations::find(operation).is_some_and(|entry| entry.operation.keyed);
     let value = match decision.status {
         Status::Refused => response,
         _ if keyed => {

@@ -119,7 +119,7 @@ fn last_time(store: &SqliteStore) -> Finding {
 /// Up to which time commits were accepted as wrong by `threadmesh clock accept`; 0 for none. It is a row of the host's own.
 fn accepted(store: &SqliteStore) -> u64 {
     let (collection, index, start) = ("host".to_owned(), String::new(), "clock".to_owned());
-    let query = Query { collection, index, start, end: None, reverse: false, limit: 1 };
+    let query = Query { collection, index, start, end: None, reverse: false, limit: 1, bytes: 0 };
     let answers = store.read(&[query]).unwrap_or_default();
     let row = answers.first().and_then(|answer| answer.rows.first());
     let body: serde_json::Value = row.and_then(|row| serde_json::from_str(&row.body).ok()).unwrap_or_default();
@@ -145,8 +145,8 @@ fn token_file(path: &Path) -> Vec<Finding> {
     match tokens::load(path) {
         Ok(file) => {
             let mut findings = vec![fine("tokens", format!("{} has {}", path.display(), file.entries.len()))];
-            let in_vain = core::load().map(|core| token::in_vain(&core, &file)).unwrap_or_default();
-            findings.extend(in_vain.into_iter().map(|(name, reason)| {
+            let refused = core::load().map(|core| token::check_principals(&core, &file)).unwrap_or_default();
+            findings.extend(refused.into_iter().map(|(name, reason)| {
                 let next = "make another token in its place, or mend the file";
                 bad("tokens", format!("nobody is let in by {name:?}: {reason}"), next)
             }));

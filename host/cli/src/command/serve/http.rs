@@ -10,7 +10,7 @@ use threadmesh_server::http::{Gate, HttpLimits, HttpServer, Jwt, Names, Tls};
 use threadmesh_server::mcp;
 use threadmesh_server::service::Service;
 use threadmesh_server::stop::Stop;
-use threadmesh_server::tokens::Taken;
+use threadmesh_server::tokens::CheckPrincipal;
 use threadmesh_server::tokens::TokenBook;
 
 /// Where it listens unless a port is named.
@@ -55,9 +55,9 @@ pub struct Listening {
 pub struct Running(JoinHandle<std::io::Result<()>>);
 
 impl HttpArguments {
-    /// Binds the port, if one was asked for. Access tokens let nobody in who is not `taken`. Unusable where that would send tokens over a network in the clear, where a
-    /// file cannot be used, or where the port is taken.
-    pub fn listen(&self, book: &Arc<TokenBook>, taken: Taken) -> Result<Option<Listening>, Failure> {
+    /// Binds the port, if one was asked for. Access tokens let nobody in who does not pass `check`. Unusable where that
+    /// would send tokens over a network in the clear, where a file cannot be used, or where the port is in use.
+    pub fn listen(&self, book: &Arc<TokenBook>, check: CheckPrincipal) -> Result<Option<Listening>, Failure> {
         let Some(address) = self.listen else { return Ok(None) };
         let tls = match (&self.tls_cert, &self.tls_key) {
             (Some(certificate), Some(key)) => Some(Tls::load(certificate, key).map_err(|error| {
@@ -70,7 +70,7 @@ impl HttpArguments {
             let next = "use --tls-cert and --tls-key, listen at 127.0.0.1, or say --allow-plain-http";
             return Err(Failure::unusable("listen-refused", detail, next));
         }
-        let jwt = self.jwt_config.as_deref().map(|path| Jwt::load(path, taken)).transpose().map_err(|error| {
+        let jwt = self.jwt_config.as_deref().map(|path| Jwt::load(path, check)).transpose().map_err(|error| {
             Failure::unusable("jwt-config-unusable", error, "mend the file; spec/http.md describes it")
         })?;
         let gate = Gate::new(Arc::clone(book), jwt);

@@ -153,13 +153,16 @@ pub struct AdapterAdmitContextResult {
     /// `rendering`
     #[serde(rename = "rendering")]
     pub rendering: Rendering,
+    /// `context`
+    #[serde(rename = "context", default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Context>,
 }
 
 impl AdapterAdmitContextResult {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(disposition: MessageStates, rendering: Rendering) -> Self {
-        AdapterAdmitContextResult { disposition, rendering }
+        AdapterAdmitContextResult { disposition, rendering, context: None }
     }
 }
 
@@ -341,6 +344,9 @@ pub struct AdapterPrepareContextAdmissionResult {
     /// `rendering`
     #[serde(rename = "rendering")]
     pub rendering: Rendering,
+    /// `context`
+    #[serde(rename = "context", default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Context>,
 }
 
 impl AdapterPrepareContextAdmissionResult {
@@ -348,7 +354,7 @@ impl AdapterPrepareContextAdmissionResult {
     #[allow(clippy::too_many_arguments)]
     #[must_use]
     pub fn new(replay: bool, admission_token: String, nonce: String, adapter_ref: AdapterPrepareContextAdmissionResultAdapterRef, admission: AdapterPrepareContextAdmissionResultAdmission, revision: i64, expires_at: String, rendering: Rendering) -> Self {
-        AdapterPrepareContextAdmissionResult { replay, admission_token, nonce, adapter_ref, admission, revision, expires_at, rendering }
+        AdapterPrepareContextAdmissionResult { replay, admission_token, nonce, adapter_ref, admission, revision, expires_at, rendering, context: None }
     }
 }
 
@@ -976,6 +982,18 @@ impl CapabilitiesHarness {
     }
 }
 
+/// `Context`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Context {
+    /// `traceparent`
+    #[serde(rename = "traceparent", default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+    /// `tracestate`
+    #[serde(rename = "tracestate", default, skip_serializing_if = "Option::is_none")]
+    pub tracestate: Option<String>,
+}
+
 /// That a rendering was put before a model. Which members go with which kind: spec/rules/admission.md.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -1131,6 +1149,9 @@ pub struct Dispatch {
     /// `envelope`
     #[serde(rename = "envelope")]
     pub envelope: Envelope,
+    /// `context`
+    #[serde(rename = "context", default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Context>,
     /// `settleAt`
     #[serde(rename = "settleAt")]
     pub settle_at: String,
@@ -1140,7 +1161,7 @@ impl Dispatch {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(adapter_ref: ProfileRef, envelope: Envelope, settle_at: String) -> Self {
-        Dispatch { adapter_ref, envelope, settle_at }
+        Dispatch { adapter_ref, envelope, context: None, settle_at }
     }
 }
 
@@ -1886,6 +1907,9 @@ pub struct InspectorSnapshotResult {
     /// `provenance`
     #[serde(rename = "provenance")]
     pub provenance: InspectorSnapshotResultProvenance,
+    /// `context`
+    #[serde(rename = "context", default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Context>,
     /// `content`
     #[serde(rename = "content")]
     pub content: InspectorSnapshotResultContent,
@@ -1920,7 +1944,7 @@ impl InspectorSnapshotResult {
     #[allow(clippy::too_many_arguments)]
     #[must_use]
     pub fn new(spec_version: SpecVersion, message_id: String, provenance: InspectorSnapshotResultProvenance, content: InspectorSnapshotResultContent, evidence: InspectorSnapshotResultEvidence, lifecycle: InspectorSnapshotResultLifecycle, disposition: MessageStates, adapter_submission: Option<InspectorSnapshotResultAdapterSubmission>, events: Vec<InspectorSnapshotResultEventsItem>, next_cursor: i64) -> Self {
-        InspectorSnapshotResult { spec_version, message_id, provenance, content, evidence, lifecycle, disposition, adapter_submission, outcome_evidence: None, interruption: None, events, next_cursor }
+        InspectorSnapshotResult { spec_version, message_id, provenance, context: None, content, evidence, lifecycle, disposition, adapter_submission, outcome_evidence: None, interruption: None, events, next_cursor }
     }
 }
 
@@ -2881,13 +2905,16 @@ pub struct MailboxClaimResult {
     /// `fence`
     #[serde(rename = "fence")]
     pub fence: i64,
+    /// `context`
+    #[serde(rename = "context", default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Context>,
 }
 
 impl MailboxClaimResult {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(replay: bool, claim_token: String, expected_revision: i64, owner: String, expires_at: String, fence: i64) -> Self {
-        MailboxClaimResult { replay, claim_token, expected_revision, owner, expires_at, fence }
+        MailboxClaimResult { replay, claim_token, expected_revision, owner, expires_at, fence, context: None }
     }
 }
 
@@ -2950,6 +2977,9 @@ pub struct MailboxListPendingResultItemsItem {
     /// `forwarding`
     #[serde(rename = "forwarding", default, skip_serializing_if = "Option::is_none")]
     pub forwarding: Option<Forwarding>,
+    /// `context`
+    #[serde(rename = "context", default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Context>,
     /// `owner`
     #[serde(rename = "owner")]
     pub owner: String,
@@ -2968,7 +2998,7 @@ impl MailboxListPendingResultItemsItem {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(cursor: i64, envelope: Envelope, owner: String, disposition: MessageStates, claim: Option<MailboxListPendingResultItemsItemClaim>) -> Self {
-        MailboxListPendingResultItemsItem { cursor, envelope, forwarding: None, owner, disposition, claim, not_before: None }
+        MailboxListPendingResultItemsItem { cursor, envelope, forwarding: None, context: None, owner, disposition, claim, not_before: None }
     }
 }
 

@@ -43,6 +43,7 @@ fn recorded(store: &MemoryStore) -> Vec<(String, Value)> {
         end: Some("~".into()),
         reverse: false,
         limit: 10_000,
+        bytes: 0,
     };
     let answer = store.read(&[all]).expect("an answer").remove(0);
     let bodies = answer.rows.into_iter().map(|row| serde_json::from_str::<Value>(&row.body).expect("JSON"));

@@ -7,8 +7,8 @@ use crate::{
         ReadSet, Store, StoreError,
     },
     wit::{
-        Answer, Call, Checked, Decision, Effect, EffectKind, Error, ErrorCode, Frame, Operation, Query, Request,
-        Status, Step, StepKind, Verdict, Waiting, Write,
+        Answer, Call, Checked, Decision, Effect, EffectKind, Error, Evaluated, Frame, Group, Operation, Principal,
+        Query, Request, Status, Step, StepKind, Verdict, Waiting, Write,
     },
 };
 use std::{
@@ -40,12 +40,20 @@ struct Toy<'f> {
 }
 
 pub fn counter(name: &str) -> Query {
-    Query { collection: "c".into(), index: String::new(), start: name.into(), end: None, reverse: false, limit: 1 }
+    Query {
+        collection: "c".into(),
+        index: String::new(),
+        start: name.into(),
+        end: None,
+        reverse: false,
+        limit: 1,
+        bytes: 0,
+    }
 }
 
 fn needs(names: &[&str]) -> Step {
     let queries = names.iter().map(|name| counter(name)).collect();
-    Step { kind: StepKind::Needs, queries, decision: None, waiting: None }
+    Step { kind: StepKind::Needs, queries, evaluations: Vec::new(), decision: None, waiting: None }
 }
 
 fn ready(response: impl Into<String>) -> Decision {
@@ -58,11 +66,18 @@ fn ready(response: impl Into<String>) -> Decision {
         audit: Vec::new(),
         topics: Vec::new(),
         proceed: None,
+        facts: Vec::new(),
     }
 }
 
 fn step(decision: Decision) -> Step {
-    Step { kind: StepKind::Ready, queries: Vec::new(), decision: Some(decision), waiting: None }
+    let (queries, evaluations) = (Vec::new(), Vec::new());
+    Step { kind: StepKind::Ready, queries, evaluations, decision: Some(decision), waiting: None }
+}
+
+fn wait(waiting: Option<Waiting>) -> Step {
+    let (queries, evaluations) = (Vec::new(), Vec::new());
+    Step { kind: StepKind::Wait, queries, evaluations, decision: None, waiting }
 }
 
 /// The revision and the number of a counter.
@@ -103,14 +118,14 @@ impl Toy<'_> {
             },
             ("until-one", Some(answer)) if read(answer).1 == 0 => {
                 let waiting = Some(Waiting { topics: vec![name.into()], until: 9e12 });
-                Step { kind: StepKind::Wait, queries: Vec::new(), decision: None, waiting }
+                wait(waiting)
             }
             ("until-one", Some(answer)) => step(ready(read(answer).1.to_string())),
             ("until-soon", _) => {
                 let waiting = Some(Waiting { topics: vec!["never".into()], until: now + name.parse::<f64>().unwrap() });
                 match request.cursor.as_deref() {
                     Some("timeout") => step(ready("late")),
-                    _ => Step { kind: StepKind::Wait, queries: Vec::new(), decision: None, waiting },
+                    _ => wait(waiting),
                 }
             }
             ("pages", Some(answer)) => {
@@ -135,15 +150,29 @@ impl Toy<'_> {
             }
             ("panic", _) => panic!("the toy panics"),
             (_, _) => {
-                let (code, pointer) = (ErrorCode::HostMisuse, String::new());
-                return Ok(Err(Error { code, pointer, detail: "no such toy".into() }));
+                let pointer = String::new();
+                // No host knows this code.
+                return Ok(Err(Error {
+                    group: Group::Budget,
+                    code: "toys-used-up".into(),
+                    retryable: true,
+                    pointer,
+                    detail: "no such toy".into(),
+                }));
             }
         }))
     }
 }
 
 impl Session for Toy<'_> {
-    fn decide(&mut self, request: &Request, answers: &[Answer], now: f64, entropy: &str) -> Outcome<Step> {
+    fn decide(
+        &mut self,
+        request: &Request,
+        answers: &[Answer],
+        _: &[Evaluated],
+        now: f64,
+        entropy: &str,
+    ) -> Outcome<Step> {
         assert!(!self.dead, "a session that trapped is not asked again");
         if answers.is_empty() {
             self.fake.entropy.lock().unwrap().push(entropy.to_owned());
@@ -154,12 +183,8 @@ impl Session for Toy<'_> {
     fn operations(&mut self) -> Result<Vec<Operation>, CoreError> {
         let writing = ["add", "wrong", "pages", "forever", "refuse", "effects", "trap", "panic", "stamp"];
         let reading = ["get", "read-at", "sneak", "both", "until-one", "until-soon", "time"];
-        let operation = |name: &&str, read_only| Operation {
-            name: (*name).into(),
-            read_only,
-            internal: false,
-            summary: String::new(),
-        };
+        let operation =
+            |name: &&str, read_only| Operation { name: (*name).into(), read_only, internal: false, row: "{}".into() };
         Ok(writing
             .iter()
             .map(|name| operation(name, false))
@@ -179,6 +204,12 @@ impl Session for Toy<'_> {
         Ok(Frame { batch: text.contains(';'), calls: text.split(';').map(call).collect() })
     }
 
+    fn check_principal(&mut self, _: &Principal) -> Result<Option<Error>, CoreError> {
+        Ok(None)
+    }
+    fn describe(&mut self) -> Result<String, CoreError> {
+        Err(trap())
+    }
     fn canonicalize(&mut self, _: &str) -> Outcome<String> {
         Err(trap())
     }
@@ -222,6 +253,8 @@ pub struct Watched<S> {
     inner: S,
     reads: AtomicU64,
     before_read: Mutex<Option<BeforeRead>>,
+    /// How often it was asked for a number of changes.
+    pub looks: AtomicU64,
     /// How long a commit takes.
     pub commit_takes: Mutex<Duration>,
     /// What the next commit says instead of committing.
@@ -242,6 +275,7 @@ impl<S> Watched<S> {
             inner,
             reads: 0.into(),
             before_read: Mutex::default(),
+            looks: 0.into(),
             commit_takes: Mutex::default(),
             commit_fails: Mutex::default(),
             commits_first: 0.into(),
@@ -277,6 +311,7 @@ impl<S: Store> Store for Watched<S> {
         self.inner.last_time()
     }
     fn changes(&self) -> Result<u64, StoreError> {
+        self.looks.fetch_add(1, SeqCst);
         self.inner.changes()
     }
     fn lease_effects(&self, now: i64, lease_ms: i64, limit: u32) -> Result<Vec<LeasedEffect>, StoreError> {

@@ -139,6 +139,7 @@ fn a_clock_far_behind_is_refused_until_it_is_accepted() {
         end: None,
         reverse: false,
         limit: 9,
+        bytes: 0,
     };
     assert_eq!(store.read(&[audit]).unwrap()[0].rows.len(), 1);
     clock.set(2_000_000, 1_499_980);

@@ -40,6 +40,28 @@ fn commits_of_others_are_seen_soon() {
     assert!(woken - touched < Duration::from_millis(500));
 }
 
+/// However many wait, one thread asks the store for all of them, and it ends with the last one.
+#[test]
+fn one_looks_for_all_who_wait() {
+    let store = Arc::new(Watched::new(MemoryStore::new()));
+    let (host, other) = (host(Arc::clone(&store) as Arc<dyn Store>), host(Arc::clone(&store) as Arc<dyn Store>));
+    let waiting: Vec<_> = (0..20).map(|_| waits(&host, &Cancel::default())).collect();
+    thread::sleep(Duration::from_millis(100));
+    let (before, start) = (store.looks.load(SeqCst), Instant::now());
+    thread::sleep(Duration::from_millis(500));
+    let looks = store.looks.load(SeqCst) - before;
+    let most = 2 + start.elapsed().as_millis() as u64 / 50;
+    assert!(looks <= most, "{looks} looks of one thread in {:?}", start.elapsed());
+    body(&other, "add", "a");
+    for (reply, _) in waiting.into_iter().map(|thread| thread.join().unwrap()) {
+        assert_eq!(reply.unwrap().body, "1");
+    }
+    thread::sleep(Duration::from_millis(500));
+    let after = store.looks.load(SeqCst);
+    thread::sleep(Duration::from_millis(200));
+    assert_eq!(store.looks.load(SeqCst), after, "nobody waits, and nobody looks");
+}
+
 #[test]
 fn what_is_there_already_needs_no_waiting() {
     let host = memory();

@@ -58,14 +58,13 @@ pub(super) struct View<'a> {
 impl View<'_> {
     /// The rows that `query` asks for.
     pub fn answer(&self, query: &Query) -> Answer {
-        Answer { rows: self.keys(query).into_iter().filter_map(|key| self.row(key)).collect() }
+        Answer::of(query, self.keys(query).into_iter().filter_map(|key| self.row(key)).collect())
     }
 
     /// Runs the queries of `reads` again and compares.
     pub fn validate(&self, reads: &ReadSet) -> Result<(), ApplyError> {
-        for (number, (query, identities)) in reads.reads.iter().enumerate() {
-            let now: Vec<_> = self.answer(query).rows.iter().map(Row::identity).collect();
-            if now != *identities {
+        for (number, (query, seen)) in reads.reads.iter().enumerate() {
+            if self.answer(query).seen() != *seen {
                 return Err(ApplyError::Conflict(Conflict::Read { query: number }));
             }
         }
@@ -81,6 +80,7 @@ impl View<'_> {
         Some(Row { id: row_key.1, key: key.key, revision: row.revision, body: row.body.clone(), stamp: row.stamp })
     }
 
+    /// The keys of the range, up to one more than the query's limit.
     fn keys(&self, query: &Query) -> Vec<EntryKey> {
         let bound = |key: String| EntryKey {
             collection: query.collection.clone(),
@@ -95,7 +95,7 @@ impl View<'_> {
             return Vec::new();
         }
         let range = (Bound::Included(bound(query.start.clone())), Bound::Excluded(bound(end)));
-        let limit = query.limit as usize;
+        let limit = (query.limit as usize).saturating_add(1);
         let base = self.base.entries.range(range.clone()).map(|(key, ())| key);
         let Some(layer) = self.layer else {
             return if query.reverse {

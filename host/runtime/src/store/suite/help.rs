@@ -13,7 +13,7 @@ pub(super) fn point(collection: &str, id: &str) -> Query {
 /// The rows with exactly `key`.
 pub(super) fn exact(collection: &str, index: &str, key: &str) -> Query {
     let (collection, index, start) = (collection.to_owned(), index.to_owned(), key.to_owned());
-    Query { collection, index, start, end: None, reverse: false, limit: 100 }
+    Query { collection, index, start, end: None, reverse: false, limit: 100, bytes: 0 }
 }
 
 /// The rows from `start` up to `end`.

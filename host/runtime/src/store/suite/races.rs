@@ -40,7 +40,7 @@ pub(super) fn two_sends_for_the_last_slot(factory: Factory<'_>) {
     commit(&*store, &send("1"));
     commit(&*store, &send("2"));
     let seen = read_set(&*store, std::slice::from_ref(&slots));
-    assert_eq!(seen.reads[0].1.len(), 2, "both see one free slot");
+    assert_eq!(seen.reads[0].1.rows.len(), 2, "both see one free slot");
     try_commit(&*store, &seen, &send("3")).expect("the first one gets it");
     assert_conflict(try_commit(&*store, &seen, &send("4")), Conflict::Read { query: 0 });
     // The same in one batch: the second one's reads are from before the first one's apply.

@@ -183,6 +183,7 @@ impl Log {
             end,
             reverse: self.random.one_in(2),
             limit: self.random.below(8) as u32,
+            bytes: if self.random.one_in(3) { self.random.below(40) as u32 } else { 0 },
         }
     }
 

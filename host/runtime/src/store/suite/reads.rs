@@ -2,7 +2,7 @@
 
 use super::Factory;
 use super::help::*;
-use crate::store::{Changes, Query};
+use crate::store::{Changes, Conflict, Query};
 
 pub(super) fn new_store_is_empty(factory: Factory<'_>) {
     let store = factory();
@@ -74,6 +74,44 @@ pub(super) fn exact_index_keys(factory: Factory<'_>) {
     assert_eq!(ids(&*store, &Query { limit: 1, ..range("c", "i", "s", "t") }), ["3"]);
     assert_eq!(ids(&*store, &exact("c", "i", "sam")), [""; 0]);
     assert_eq!(ids(&*store, &exact("c", "i", "2")), ["2"]);
+}
+
+/// A page ends at so many rows or bytes, whichever comes first, and says whether there is more.
+pub(super) fn pages(factory: Factory<'_>) {
+    let store = factory();
+    let body = |id: &str| id.repeat(10);
+    commit(
+        &*store,
+        &writes(["a", "b", "c", "d"].map(|id| put("c", id, 0, &body(id), &[("i", "k"), ("j", id)])).into()),
+    );
+    let all = range("c", "j", "", "z");
+    let found = |limit: u32, bytes: u32, of: &Query| {
+        let query = Query { limit, bytes, ..of.clone() };
+        let answer = read(&*store, &query);
+        let mut batch = begin(&*store);
+        assert_eq!(read_in(&mut *batch, &query), answer, "a batch sees the same page");
+        (ids_of(&answer).concat(), answer.more)
+    };
+    let page = |ids: &str, more: bool| (ids.to_owned(), more);
+    assert_eq!(found(9, 0, &all), page("abcd", false));
+    assert_eq!(found(4, 0, &all), page("abcd", false), "a full page may be the last one");
+    assert_eq!(found(3, 0, &all), page("abc", true));
+    assert_eq!(found(0, 0, &all), page("", true));
+    assert_eq!(found(9, 40, &all), page("abcd", false));
+    assert_eq!(found(9, 39, &all), page("abc", true));
+    assert_eq!(found(2, 39, &all), page("ab", true));
+    assert_eq!(found(9, 1, &all), page("a", true), "the first row always comes");
+    assert_eq!(found(9, 25, &Query { reverse: true, ..all.clone() }), page("dc", true));
+    assert_eq!(found(9, 10, &range("c", "j", "d", "z")), page("d", false));
+    assert_eq!(found(9, 1, &range("c", "j", "e", "z")), page("", false));
+    assert_eq!(found(1, 0, &exact("c", "i", "k")), page("a", true), "many rows may have one key");
+    assert_eq!(found(1, 0, &exact("c", "j", "a")), page("a", false));
+    assert_eq!(found(1, 1, &point("c", "a")), page("a", false));
+    // Whether there is more is part of what was read.
+    let seen = read_set(&*store, &[Query { limit: 4, ..all }]);
+    let next = writes(vec![put("c", "e", 0, "", &[("j", "e")])]);
+    commit(&*store, &next);
+    assert_conflict(try_commit(&*store, &seen, &writes(vec![put("c", "f", 0, "", &[])])), Conflict::Read { query: 0 });
 }
 
 /// Byte order, which differs from that of UTF-16 code units and from any collation.

@@ -49,15 +49,15 @@ fn public(key: &EncodingKey, algorithm: Algorithm, kid: &str) -> Value {
     jwk
 }
 
-/// An id that the rules take nobody by.
-const UNTAKEN: &str = "untaken";
+/// An id that the rules do not take.
+const REFUSED: &str = "refused";
 /// An id of which the rules do not say now whether they do.
 const UNKNOWN: &str = "unknown";
 
-fn taken() -> Taken {
+fn check() -> CheckPrincipal {
     std::sync::Arc::new(|entry| match entry.principal.id.as_str() {
         UNKNOWN => Err("it does not say".to_owned()),
-        id => Ok(![id, &entry.principal.tenant].contains(&UNTAKEN)),
+        id => Ok(![id, &entry.principal.tenant].contains(&REFUSED)),
     })
 }
 
@@ -84,12 +84,12 @@ impl Rig {
     }
 
     fn jwt(&self) -> Jwt {
-        Jwt::load(&self.folder.path().join("jwt.toml"), taken()).unwrap()
+        Jwt::load(&self.folder.path().join("jwt.toml"), check()).unwrap()
     }
 
     /// What a configuration comes to: why it is refused.
     fn refused(&self, config: &str) -> String {
-        Jwt::load(&self.write("other.toml", config), taken()).err().expect(config).to_string()
+        Jwt::load(&self.write("other.toml", config), check()).err().expect(config).to_string()
     }
 
     fn token(&self, claims: &Value) -> String {
@@ -177,7 +177,7 @@ fn claims_that_do_not_hold_let_nobody_in() {
         json!({"aud": null}),
         json!({"sub": null}),
         json!({"sub": 7}),
-        json!({"sub": UNTAKEN}),
+        json!({"sub": REFUSED}),
         json!({"task": "build-1"}),
         json!({"incarnation": "inc_build_0001"}),
         json!({"worker": "w1"}),
@@ -348,5 +348,5 @@ fn configurations_that_would_let_in_too_much_are_refused() {
 #[test]
 fn a_tenant_that_nobody_can_have_is_said_at_the_start() {
     let rig = Rig::new();
-    assert!(rig.refused(&format!("tenant = \"{UNTAKEN}\"\n{CONFIG}")).contains("OP-1"));
+    assert!(rig.refused(&format!("tenant = \"{REFUSED}\"\n{CONFIG}")).contains("OP-1"));
 }

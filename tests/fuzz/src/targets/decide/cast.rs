@@ -12,6 +12,7 @@ pub fn request(scenario: &Value, step: &Value, kept: &Map<String, Value>) -> Opt
         params: step["text"].as_str().map_or(params, Into::into),
         instance: step["instance"].as_str().unwrap_or("host-1").into(),
         cursor: step["cursor"].as_str().map(Into::into),
+        context: Vec::new(),
     })
 }
 

@@ -81,7 +81,7 @@ impl<'s> Life<'s> {
                     page.cursor = Some("timeout".into());
                     continue;
                 }
-                Ok(Step::Needs(_)) => unreachable!("the rounds end otherwise"),
+                Ok(Step::Needs { .. }) => unreachable!("the rounds end otherwise"),
                 // Only a continuation that nobody gave out is misuse here: all rows are the rules' own.
                 Err(error) => {
                     assert!(error.code == Code::HostMisuse && page.cursor.is_some(), "{error:?} for sound rows");
@@ -142,14 +142,14 @@ impl<'s> Life<'s> {
         for (request, mut answers, now) in std::mem::take(&mut self.seen) {
             let entropy = format!("{:064x}", 7);
             for bad in [f64::NAN, f64::INFINITY, -1.0, 0.5, 9_007_199_254_740_992.0] {
-                let refused = decide(&request, &answers, bad, &entropy).expect_err("such a time is misuse");
+                let refused = decide(&request, &answers, &[], bad, &entropy).expect_err("such a time is misuse");
                 assert_eq!(refused.code, Code::HostMisuse);
             }
-            assert!(decide(&request, &answers, now as f64, &entropy[1..]).is_err_and(|error| misuse(&error)));
+            assert!(decide(&request, &answers, &[], now as f64, &entropy[1..]).is_err_and(|error| misuse(&error)));
             for _ in 0..4 {
                 self.spoil(&mut answers);
-                let step = decide(&request, &answers, now as f64, &entropy);
-                assert_eq!(step, decide(&request, &answers, now as f64, &entropy));
+                let step = decide(&request, &answers, &[], now as f64, &entropy);
+                assert_eq!(step, decide(&request, &answers, &[], now as f64, &entropy));
                 match step {
                     Err(error) => assert!(misuse(&error), "{error:?}"),
                     Ok(Step::Ready(decision)) => assert!(decision.response.starts_with('{')),

@@ -20,13 +20,13 @@ pub(super) fn message_row() -> String {
 
 /// The one row with this id.
 pub(super) fn row(collection: &str, id: &str) -> Value {
-    json!({"collection": collection, "index": "", "start": id, "reverse": false, "limit": 1})
+    json!({"collection": collection, "index": "", "start": id, "reverse": false, "limit": 1, "bytes": 0})
 }
 
 /// Rows whose key starts with `prefix` and a slash.
 pub(super) fn under(collection: &str, index: &str, prefix: &str, limit: u32) -> Value {
     let (start, end) = (format!("{prefix}/"), format!("{prefix}0"));
-    json!({"collection": collection, "index": index, "start": start, "end": end, "reverse": false, "limit": limit})
+    json!({"collection": collection, "index": index, "start": start, "end": end, "reverse": false, "limit": limit, "bytes": 0})
 }
 
 /// The row in which the use of an idempotency key by writer is stored.
@@ -59,9 +59,11 @@ pub(super) fn part(id: &str) -> String {
     id.replace('/', "%2F")
 }
 
-/// The answer to a query.
+/// The answer to a query. Of a range, a full page is one of several.
 pub(super) fn answer(query: Value, rows: Vec<Value>) -> Value {
-    json!({"query": query, "rows": rows})
+    let limit = query["limit"].as_u64().unwrap_or_default();
+    let more = query.get("end").is_some() && rows.len() as u64 >= limit;
+    json!({"query": query, "rows": rows, "more": more})
 }
 
 /// A stored row that was found by its id.

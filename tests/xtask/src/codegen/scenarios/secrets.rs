@@ -70,7 +70,16 @@ fn facts(life: &Value, receiver: &Value) -> Vec<Value> {
 
 /// The message waits for a decision.
 fn claimable() -> Vec<Value> {
-    facts(&life(), &task(builder_party()))
+    let mut all = facts(&life(), &task(builder_party()));
+    all.push(itself(&envelope(1, "suggest", 0)));
+    all
+}
+
+/// The message itself.
+fn itself(envelope: &Value) -> Value {
+    let message = json!({"envelope": envelope, "ancestors": [], "purged": false});
+    let named = under("message", "", &format!("default/{}/inc_writer-0001", message_id(1)), 8);
+    answer(named, vec![stored(&message_row(), &message)])
 }
 
 /// The message was accepted, and its receiver's adapter can show it to a model.
@@ -82,10 +91,8 @@ fn admissible() -> Vec<Value> {
     let known = with(known, "/contextAdmission", json!({"evidence": "mcp-session"}));
     let envelope = envelope(1, "suggest", 0);
     let accepted = with(accepted, "/digest", digest(&envelope));
-    let message = json!({"envelope": envelope, "ancestors": [], "purged": false});
     let mut all = facts(&accepted, &receiver);
     all.push(answer(under("profile", "", "default", 16), vec![stored("default/loop", &known)]));
-    let named = under("message", "", &format!("default/{}/inc_writer-0001", message_id(1)), 8);
-    all.push(answer(named, vec![stored(&message_row(), &message)]));
+    all.push(itself(&envelope));
     all
 }

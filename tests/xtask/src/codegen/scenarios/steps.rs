@@ -31,8 +31,11 @@ impl Vector {
         Self { name: name.into(), rules, function, args, ok: None, error: None, has: None }
     }
 
-    /// Exactly this.
-    pub fn ok(self, ok: Value) -> Self {
+    /// Exactly this. A step asks for no evaluations unless it says so.
+    pub fn ok(self, mut ok: Value) -> Self {
+        if let Some(step) = ok.as_object_mut().filter(|ok| ok.contains_key("kind")) {
+            step.entry("evaluations").or_insert_with(|| json!([]));
+        }
         Self { ok: Some(ok), ..self }
     }
 
@@ -382,7 +385,7 @@ fn damage() -> Vec<Vector> {
 fn mail() -> Vec<Vector> {
     let open = json!({
         "collection": "life", "index": "inbox", "start": format!("{BUILDER_ROW}/{:016}", 1), "end": format!("{BUILDER_ROW}0"),
-        "reverse": false, "limit": 50,
+        "reverse": false, "limit": 50, "bytes": 0,
     });
     let params = json!({"receiver": builder(), "timeoutMs": 1_000});
     let answers =
@@ -404,7 +407,7 @@ fn waits() -> Vec<Vector> {
         let (prefix, first) = (part(WRITER_ROW), after + 1);
         json!({
             "collection": "audit", "index": "stream", "start": format!("{prefix}/{first:016}"), "end": format!("{prefix}0"),
-            "reverse": false, "limit": 50,
+            "reverse": false, "limit": 50, "bytes": 0,
         })
     };
     let answers = || {
@@ -460,7 +463,7 @@ fn continued_end() -> Vec<Vector> {
     let rotate = |kept: Value| {
         let inbox = json!({
             "collection": "life", "index": "inbox", "start": format!("{BUILDER_ROW}/{:016}", 0),
-            "end": format!("{BUILDER_ROW}0"), "reverse": false, "limit": 50,
+            "end": format!("{BUILDER_ROW}0"), "reverse": false, "limit": 50, "bytes": 0,
         });
         let facts = vec![
             answer(row("task", BUILDER_ROW), vec![stored(BUILDER_ROW, &kept)]),
@@ -505,7 +508,7 @@ fn continued_update() -> Vec<Vector> {
     let urgent = |from: i64| {
         json!({
             "collection": "life", "index": "urgent", "start": format!("{WRITER_ROW}/{from:016}"),
-            "end": format!("{WRITER_ROW}0"), "reverse": false, "limit": 50,
+            "end": format!("{WRITER_ROW}0"), "reverse": false, "limit": 50, "bytes": 0,
         })
     };
     let facts = vec![

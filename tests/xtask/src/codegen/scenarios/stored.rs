@@ -177,7 +177,7 @@ fn callers() -> Vec<Vector> {
 fn found() -> Vec<Vector> {
     let own = stored(WRITER_ROW, &task(writer_party()));
     let other = stored("default/inc_writer-0001/writer/user:bob", &task(builder_party()));
-    let range = |start: &str, end: &str, limit: u32, reverse: bool| json!({"collection": "task", "index": "", "start": start, "end": end, "reverse": reverse, "limit": limit});
+    let range = |start: &str, end: &str, limit: u32, reverse: bool| json!({"collection": "task", "index": "", "start": start, "end": end, "reverse": reverse, "limit": limit, "bytes": 0});
     let all_of = |reverse: bool| range("default/", "default0", 8, reverse);
     let step = |name: &str, facts: Vec<Value>| {
         let args = args("alice", "tasks.get", &json!({"task": writer()}), facts);
@@ -285,6 +285,9 @@ fn crowded() -> Vector {
     let mut answers = send_answers(&counters(0, 0), None);
     answers[1]["rows"] = others(&task(builder_party())).into();
     answers[3]["rows"] = others(&counters(0, 0)).into();
+    for full in [1, 3] {
+        answers[full]["more"] = true.into();
+    }
     let parents = under("life", "", &format!("default/{}", message_id(9)), 8);
     answers.push(answer(parents, vec![stored(&parent_row, &parent)]));
     let child = with(envelope(1, "suggest", 0), "/causality", json!({"parentMessageId": message_id(9)}));
@@ -321,7 +324,7 @@ fn mail() -> Vec<Vector> {
         let params = json!({"receiver": builder(), "timeoutMs": 1_000, "limit": limit});
         let open = json!({
             "collection": "life", "index": "inbox", "start": format!("{BUILDER_ROW}/{:016}", 1),
-            "end": format!("{BUILDER_ROW}0"), "reverse": false, "limit": limit,
+            "end": format!("{BUILDER_ROW}0"), "reverse": false, "limit": limit, "bytes": 0,
         });
         let key = format!("{BUILDER_ROW}/{:016}", 1);
         let facts = vec![

@@ -13,6 +13,7 @@ const READS: &[&str] = &[
     "inspector.snapshot",
     "mailbox.listPending",
     "messages.getDisposition",
+    "policy.evaluate",
     "relationships.list",
     "relationships.listProposals",
     "tasks.get",
@@ -55,6 +56,10 @@ pub(super) struct Step {
     same_as: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     effects: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    context: Vec<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    evaluated: Vec<Value>,
 }
 
 impl Story {
@@ -87,6 +92,8 @@ impl Story {
             error: None,
             same_as: None,
             effects: None,
+            context: Vec::new(),
+            evaluated: Vec::new(),
         });
         self.steps.last_mut().expect("just added")
     }
@@ -128,6 +135,18 @@ impl Step {
     /// Another running host.
     pub fn instance(&mut self, name: &str) -> &mut Self {
         self.instance = Some(name.into());
+        self
+    }
+
+    /// Where the call belongs in a trace: facts.
+    pub fn context(&mut self, facts: &[Value]) -> &mut Self {
+        self.context = facts.to_vec();
+        self
+    }
+
+    /// Evaluations that have ended before the call.
+    pub fn evaluated(&mut self, evaluated: &[Value]) -> &mut Self {
+        self.evaluated = evaluated.to_vec();
         self
     }
 
