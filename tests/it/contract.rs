@@ -14,6 +14,45 @@ fn document() -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
+/// The rows of `spec/operations.json`.
+pub fn rows() -> Vec<Value> {
+    let text = fs::read_to_string(xtask::root().join("spec/operations.json")).expect("the table");
+    let mut table: Value = serde_json::from_str(&text).expect("JSON");
+    serde_json::from_value(table["operations"].take()).expect("rows")
+}
+
+/// A step of a scenario, and what came of it.
+struct Performed {
+    /// File and name of the vector.
+    place: String,
+    /// The kind of the principal that asked, `null` for nobody.
+    kind: Value,
+    method: String,
+    result: Option<Value>,
+}
+
+/// Every step of every scenario, performed natively.
+fn performed() -> Vec<Performed> {
+    let mut session = NativeCore.session().expect("a session");
+    let mut all = Vec::new();
+    for (file, vector) in vectors().iter().filter(|(_, vector)| vector["function"] == "scenario") {
+        let transcript = driver::answer(session.as_mut(), "scenario", &vector["args"]);
+        let steps = vector["args"]["steps"].as_array().expect("steps");
+        for (step, done) in steps.iter().zip(transcript["ok"].as_array().expect("a transcript")) {
+            let who = step["as"].as_str().map_or(&Value::Null, |name| &vector["args"]["principals"][name]);
+            let result = done["result"].as_str().map(|text| serde_json::from_str(text).expect("an answer is JSON"));
+            let method = step["method"].as_str().expect("a method").to_owned();
+            all.push(Performed {
+                place: format!("{file}: {}", vector["name"]),
+                kind: who["kind"].clone(),
+                method,
+                result,
+            });
+        }
+    }
+    all
+}
+
 fn methods(document: &Value) -> &Vec<Value> {
     document["methods"].as_array().expect("methods")
 }
@@ -93,7 +132,7 @@ fn the_document_lists_the_operations_of_the_core() {
         (method["name"].as_str().expect("a name").to_owned(), method["x-read-only"].as_bool().expect("a mark"))
     };
     let listed: BTreeMap<String, bool> = methods(&document).iter().map(told).collect();
-    assert_eq!(listed, core, "spec/endings.json and the operations table differ");
+    assert_eq!(listed, core, "the document and the operations of the core differ: run `cargo xtask codegen`");
 }
 
 #[test]
@@ -120,25 +159,53 @@ fn every_answer_of_every_scenario_is_one_that_its_schema_describes() {
         .filter_map(|method| Some((method["name"].as_str()?, method["x-read-only"].as_bool()?)))
         .collect();
     let (mut seen, mut faults) = (BTreeSet::new(), Vec::new());
-    let mut session = NativeCore.session().expect("a session");
-    for (file, vector) in vectors().iter().filter(|(_, vector)| vector["function"] == "scenario") {
-        let transcript = driver::answer(session.as_mut(), "scenario", &vector["args"]);
-        let steps = vector["args"]["steps"].as_array().expect("steps");
-        for (step, done) in steps.iter().zip(transcript["ok"].as_array().expect("a transcript")) {
-            let method = step["method"].as_str().expect("a method");
-            let (Some(text), Some(read)) = (done["result"].as_str(), reads.get(method)) else { continue };
-            let result: Value = serde_json::from_str(text).expect("an answer is JSON");
-            seen.insert(method.to_owned());
-            if let Err(fault) = unwrapped(&result, method, *read).and_then(|value| answers.judge(method, value)) {
-                faults.push(format!("{file}: {}: {method}: {fault}", vector["name"]));
-            }
+    for Performed { place, method, result, .. } in performed() {
+        let (Some(result), Some(read)) = (result, reads.get(method.as_str())) else { continue };
+        if let Err(fault) = unwrapped(&result, &method, *read).and_then(|value| answers.judge(&method, value)) {
+            faults.push(format!("{place}: {method}: {fault}"));
         }
+        seen.insert(method);
     }
     let count = faults.len();
     faults.truncate(8);
     assert!(faults.is_empty(), "spec/schema/results does not describe {count} answers:\n{}", faults.join("\n"));
     let silent: Vec<&str> = answers.names().filter(|name| !seen.contains(*name)).collect();
     assert!(silent.is_empty(), "no scenario has an answer of {silent:?}");
+}
+
+#[test]
+fn every_example_is_one_that_the_schema_of_the_params_describes() {
+    let params = Answers::params(&xtask::root()).expect("the schemas");
+    for row in rows() {
+        let name = row["name"].as_str().expect("a name");
+        assert_eq!(params.judge(name, &row["example"]), Ok(()), "the example of {name}");
+    }
+}
+
+/// The column `who` is what is left over all rules: whoever it does not name is refused in every scenario, and whoever it
+/// names is let in by the core far enough that a rule decides.
+#[test]
+fn nobody_is_served_whom_the_table_does_not_name() {
+    let rows: BTreeMap<String, Value> =
+        rows().into_iter().map(|row| (row["name"].as_str().expect("a name").to_owned(), row)).collect();
+    let (mut served, mut asked) = (BTreeSet::new(), BTreeSet::new());
+    for Performed { place, kind, method, result } in performed() {
+        let (Some(row), Some(kind)) = (rows.get(&method), kind.as_str()) else { continue };
+        let named = row["who"].as_array().expect("who").iter().any(|who| who == kind);
+        assert!(named || result.is_none(), "{place}: {method} was carried out for a {kind}");
+        asked.insert((method.clone(), kind.to_owned()));
+        if result.is_some() {
+            served.insert((method, kind.to_owned()));
+        }
+    }
+    for (name, row) in &rows {
+        let shown = |kind: &str| served.contains(&(name.clone(), kind.to_owned()));
+        let who: Vec<&str> = row["who"].as_array().expect("who").iter().filter_map(Value::as_str).collect();
+        assert!(who.iter().any(|kind| shown(kind)), "no scenario carries {name} out");
+        let tried = ["user", "policy", "task", "operator", "host"].into_iter().filter(|kind| !who.contains(kind));
+        let untried = tried.filter(|kind| !asked.contains(&(name.clone(), (*kind).to_owned()))).count();
+        assert!(untried < 4, "no scenario shows that {name} is refused to anybody");
+    }
 }
 
 /// The operation's own answer in a `result` member.

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use threadmesh_runtime::client::operations;
 
 /// What must not be found.
 const SECRET: &str = "Zugvogel4711";
@@ -129,16 +130,7 @@ impl Stage {
 
     /// Calls as `name`; the operation's own value.
     fn call(&self, name: &str, method: &str, mut params: Value) -> Value {
-        let keyed = !matches!(
-            method,
-            "messages.getDisposition"
-                | "audit.list"
-                | "inspector.snapshot"
-                | "adapter.getSubmission"
-                | "tasks.wait"
-                | "tasks.get"
-                | "mailbox.listPending"
-        );
+        let keyed = operations::find(method).expect("an operation").keyed;
         if keyed && params.get("idempotencyKey").is_none() {
             params["idempotencyKey"] = json!(format!("idem_{}", unique()));
         }

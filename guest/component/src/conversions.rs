@@ -136,7 +136,7 @@ pub(crate) fn operation(operation: &core::Operation) -> wit::Operation {
         name: operation.name.into(),
         read_only: operation.read_only,
         internal: operation.internal,
-        row: operation.row(),
+        row: operation.row.into(),
     }
 }
 

@@ -19,7 +19,6 @@ pub(crate) mod replay;
 pub(crate) mod streams;
 
 use crate::Error;
-use crate::json::Writer;
 use alloc::{string::String, vec::Vec};
 
 /// What kind of party the transport authenticated.
@@ -268,25 +267,8 @@ pub struct Operation {
     pub read_only: bool,
     /// Whether only the host may call it; absent from the JSON-RPC table.
     pub internal: bool,
-    /// One line for people.
-    pub summary: &'static str,
-    /// Whether it takes an idempotency key.
-    pub keyed: bool,
-    /// Whether the worker is part of the key's scope.
-    pub by_worker: bool,
-}
-
-impl Operation {
-    /// What the table says of it beside its name and whom it is for: a JSON object.
-    pub fn row(&self) -> String {
-        let mut w = Writer::new();
-        w.begin_object();
-        w.member_str("summary", self.summary);
-        w.member_bool("keyed", self.keyed);
-        w.member_bool("byWorker", self.by_worker);
-        w.end_object();
-        w.finish()
-    }
+    /// Its row of `spec/operations.json` without the prose for readers of the specification, as JSON.
+    pub row: &'static str,
 }
 
 /// One JSON-RPC call, cut from a frame.

@@ -33,6 +33,7 @@
 //! ```
 
 mod generated;
+pub mod operations;
 #[cfg(test)]
 mod tests;
 

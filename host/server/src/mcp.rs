@@ -7,6 +7,8 @@
 
 mod backend;
 mod fault;
+#[rustfmt::skip]
+mod generated;
 mod handler;
 mod http;
 mod mailbox;

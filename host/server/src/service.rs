@@ -1,7 +1,9 @@
 //! What a connection needs of the process behind it.
 
 use crate::tokens::Entry;
-use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::collections::HashMap;
+use threadmesh_runtime::client::operations;
 use threadmesh_runtime::host::Cancel;
 use threadmesh_runtime::rpc::{self, Answer, Call, Frame};
 
@@ -22,7 +24,7 @@ pub trait Service: Send + Sync {
 
     /// Whether the call may wait for others, so that it must not hold up what comes after it.
     fn waits(&self, method: &str, params: &str) -> bool {
-        method == "tasks.wait" || (WAITING.contains(&method) && names_a_time(params))
+        operations::find(method).and_then(|operation| operation.waits).is_some_and(|member| names(params, member))
     }
 
     /// Whether the process can read and write: one of each is tried.
@@ -34,18 +36,11 @@ pub trait Service: Send + Sync {
     fn end_waits(&self) {}
 }
 
-/// The reads that wait where their params say for how long.
-const WAITING: &[&str] = &["mailbox.listPending", "messages.getDisposition"];
-
-/// Whether params say how long to wait. What they mean is the core's business; here it only decides on which thread the
-/// call runs.
-fn names_a_time(params: &str) -> bool {
-    #[derive(Deserialize)]
-    struct Timed {
-        #[serde(rename = "timeoutMs")]
-        time: Option<serde_json::Value>,
-    }
-    serde_json::from_str::<Timed>(params).is_ok_and(|params| params.time.is_some())
+/// Whether params have a member, as the one that says how long to wait. What it means is the core's business; here it only
+/// decides on which thread the call runs.
+fn names(params: &str, member: &str) -> bool {
+    let members = serde_json::from_str::<HashMap<String, IgnoredAny>>(params);
+    members.is_ok_and(|members| members.contains_key(member))
 }
 
 /// Whether a call of the frame may wait.

@@ -1,4 +1,4 @@
-//! Which operation can end how: `spec/endings.json`. A code that is not there is out of reach, and finding it is a fault as
+//! Which operation can end how: `spec/operations.json`. A code that is not there is out of reach, and finding it is a fault as
 //! well: either the table or the core is wrong.
 
 use serde_json::Value;
@@ -14,14 +14,14 @@ fn texts(value: &Value) -> impl Iterator<Item = &str> {
 
 /// Every ending that the table lists.
 fn possible() -> BTreeSet<Ending> {
-    let text = fs::read_to_string(xtask::root().join("spec/endings.json")).expect("the table");
+    let text = fs::read_to_string(xtask::root().join("spec/operations.json")).expect("the table");
     let table: Value = serde_json::from_str(&text).expect("JSON");
     let mut all = BTreeSet::new();
     for operation in table["operations"].as_array().into_iter().flatten() {
         let mut codes: Vec<&str> =
-            texts(&table["always"]).chain(texts(&operation["codes"])).chain(["accepted"]).collect();
+            texts(&table["endings"]["always"]).chain(texts(&operation["codes"])).chain(["accepted"]).collect();
         if operation["keyed"] == Value::Bool(true) {
-            codes.extend(texts(&table["keyed"]).chain(["replayed"]));
+            codes.extend(texts(&table["endings"]["keyed"]).chain(["replayed"]));
         }
         let name = operation["name"].as_str().expect("a name");
         all.extend(codes.into_iter().map(|code| (name.to_owned(), code.to_owned())));

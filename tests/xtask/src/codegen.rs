@@ -5,9 +5,9 @@ mod attestation;
 mod behaviours;
 mod contract;
 mod document_vectors;
-mod endings;
 mod errors;
 mod limits;
+mod operations;
 pub mod ordered;
 mod retention;
 mod rules;
@@ -29,7 +29,7 @@ pub fn outputs(root: &Path) -> Result<Vec<Output>> {
     all.extend(attestation::generate()?);
     all.extend(behaviours::generate(root)?);
     all.extend(contract::generate(root)?);
-    all.extend(endings::generate(root)?);
+    all.extend(operations::generate(root)?);
     all.extend(retention::generate(root)?);
     all.extend(errors::generate(root)?);
     all.extend(limits::generate(root)?);
@@ -75,6 +75,21 @@ pub(crate) fn load<T: serde::de::DeserializeOwned>(root: &Path, path: &str) -> R
     let full: PathBuf = root.join(path);
     let text = fs::read_to_string(&full).with_context(|| format!("reading {}", full.display()))?;
     serde_json::from_str(&text).with_context(|| format!("parsing {path}"))
+}
+
+/// A page that is prose but for some parts: each stands between two lines of comment that name it. An error names the part
+/// that the page has no place for.
+pub(crate) fn page(root: &Path, path: &str, parts: &[(&str, String)]) -> Result<Output> {
+    let mut text = fs::read_to_string(root.join(path)).with_context(|| format!("reading {path}"))?;
+    for (name, part) in parts {
+        let (open, close) = (format!("<!-- generated: {name} -->\n"), format!("<!-- end: {name} -->"));
+        let places = text.find(&open).map(|at| at + open.len()).zip(text.find(&close));
+        let (from, to) = places.filter(|(from, to)| from <= to).with_context(|| {
+            format!("{path} has no place for {name}: a line `{}` and a line `{close}`", open.trim_end())
+        })?;
+        text.replace_range(from..to, part);
+    }
+    Ok((path.to_owned(), text))
 }
 
 /// `kebab-case` as `PascalCase`.

@@ -72,8 +72,8 @@ fn enter(find: Find, request: &Request) -> Result<(&'static Entry, json::Tree<'_
 }
 
 fn run(cx: &mut Context<'_>, entry: &Entry) -> Flow<String> {
-    if entry.operation.keyed && cx.request.cursor.is_none() {
-        cx.read_key(entry.operation.by_worker)?;
+    if entry.keyed() && cx.request.cursor.is_none() {
+        cx.read_key(entry.by_worker)?;
     }
     let value = (entry.run)(cx)?;
     if cx.lacks() {
@@ -125,7 +125,7 @@ fn accepted(cx: Context<'_>, entry: &Entry, value: &str) -> Decision {
     w.begin_object();
     w.member_str("method", entry.operation.name);
     w.key("value");
-    if entry.operation.keyed {
+    if entry.keyed() {
         w.begin_object();
         w.member_bool("operationReplay", cx.replay);
         w.member_raw("value", value);

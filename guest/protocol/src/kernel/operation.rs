@@ -9,10 +9,18 @@ use alloc::string::String;
 pub(crate) type Run = fn(&mut Context<'_>) -> Flow<String>;
 
 /// How an operation is called.
-#[derive(Clone, Copy)]
 pub(crate) struct Entry {
     /// The public part.
-    pub operation: Operation,
+    pub operation: &'static Operation,
+    /// Whether the worker is part of the scope of its idempotency key.
+    pub by_worker: bool,
     /// What runs.
     pub run: Run,
+}
+
+impl Entry {
+    /// Whether it takes an idempotency key, as whatever writes does.
+    pub const fn keyed(&self) -> bool {
+        !self.operation.read_only
+    }
 }

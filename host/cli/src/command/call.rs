@@ -5,8 +5,11 @@ use crate::mesh::{self, Mesh};
 use crate::target::MeshArguments;
 use crate::terminal::Printer;
 use crate::{core, input};
-use clap::Args;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Args, Command};
 use serde_json::Value;
+use std::ffi::OsStr;
+use threadmesh_runtime::client::operations;
 use threadmesh_runtime::wit::Operation;
 
 /// Call an operation on a database or on a running server.
@@ -21,7 +24,7 @@ whose answer you missed with the same key: it is carried out once.
 With --json the answer is {\"idempotencyKey\": …, \"result\": …} or {\"idempotencyKey\": …, \"error\": …}.")]
 pub struct Arguments {
     /// The operation, as messages.send
-    #[arg(required_unless_present = "list")]
+    #[arg(required_unless_present = "list", value_parser = Methods, hide_possible_values = true)]
     method: Option<String>,
     /// Its params, a JSON object; `-` is standard input
     #[arg(default_value = "{}")]
@@ -31,6 +34,23 @@ pub struct Arguments {
     list: bool,
     #[command(flatten)]
     mesh: MeshArguments,
+}
+
+/// Takes any name, since the core says what is an operation, and offers the known ones to shells that complete it.
+#[derive(Clone)]
+struct Methods;
+
+impl TypedValueParser for Methods {
+    type Value = String;
+
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let known = operations::all().iter();
+        Some(Box::new(known.map(|operation| PossibleValue::new(operation.name).help(operation.summary))))
+    }
 }
 
 /// Runs it.

@@ -5,9 +5,11 @@ use crate::mesh::{Mesh, fresh_key};
 use crate::target::{self, MeshArguments, TaskName};
 use crate::terminal::Printer;
 use crate::{input, time, words};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
+use threadmesh_runtime::client::operations::{Usual, usual, usual_of};
 use threadmesh_server::tokens::{Kind, random_id};
 
 /// Send a message to a task. It is queued durably; what the receiver decides is another matter: `threadmesh wait`.
@@ -32,10 +34,10 @@ pub struct Arguments {
     #[arg(long, value_name = "TEXT")]
     reason: String,
     /// What the message wants
-    #[arg(long, value_enum, default_value = "suggest")]
-    intent: Intent,
-    /// How it should be delivered; by intent unless given: store-only, active-steer or interrupt-request. An agent can
-    /// `read` a suggestion over MCP only if it is a checkpoint-offer
+    #[arg(long, value_parser = intents(), default_value = "suggest")]
+    intent: &'static Usual,
+    /// How it should be delivered; by intent unless given: store-only to notify, checkpoint-offer to suggest, active-steer
+    /// or interrupt-request
     #[arg(long, value_name = "MODE")]
     mode: Option<String>,
     /// The message type; by intent unless given: observation, suggestion or action-request
@@ -75,24 +77,10 @@ pub struct Arguments {
     mesh: MeshArguments,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Intent {
-    Notify,
-    Suggest,
-    Steer,
-    Interrupt,
-}
-
-impl Intent {
-    /// Its word, its usual delivery mode and message type, and how long it is good for.
-    const fn usual(self) -> (&'static str, &'static str, &'static str, Duration) {
-        match self {
-            Intent::Notify => ("notify", "store-only", "observation", Duration::from_secs(3600)),
-            Intent::Suggest => ("suggest", "store-only", "suggestion", Duration::from_secs(3600)),
-            Intent::Steer => ("steer", "active-steer", "action-request", Duration::from_secs(600)),
-            Intent::Interrupt => ("interrupt", "interrupt-request", "action-request", Duration::from_secs(600)),
-        }
-    }
+/// One of the intents of the specification, with what is usual of it.
+fn intents() -> impl TypedValueParser<Value = &'static Usual> {
+    let words = usual().iter().map(|usual| usual.intent);
+    PossibleValuesParser::new(words).try_map(|word| usual_of(&word).ok_or("there is no such intent"))
 }
 
 /// Runs it.
@@ -154,9 +142,9 @@ fn sender(arguments: &Arguments, mesh: &mut dyn Mesh) -> Result<Value, Failure> 
 }
 
 fn envelope(arguments: &Arguments, content: &str, sender: Value, message: &str) -> Value {
-    let (intent, mode, message_type, lifetime) = arguments.intent.usual();
+    let Usual { intent, delivery_mode, message_type, expires_in_seconds } = arguments.intent;
     let now = time::now_ms();
-    let lifetime = arguments.expires_in.unwrap_or(lifetime);
+    let lifetime = arguments.expires_in.unwrap_or(Duration::from_secs(*expires_in_seconds));
     let expires = now.saturating_add(u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX / 2));
     let given = |text: &Option<String>, usual: &str| text.clone().unwrap_or_else(|| usual.to_owned());
     let mut envelope = json!({
@@ -170,7 +158,7 @@ fn envelope(arguments: &Arguments, content: &str, sender: Value, message: &str) 
         "relationshipId": arguments.relationship,
         "content": content,
         "reason": arguments.reason,
-        "delivery": {"requestedMode": given(&arguments.mode, mode), "requiresDisposition": true},
+        "delivery": {"requestedMode": given(&arguments.mode, delivery_mode), "requiresDisposition": true},
         "createdAt": time::format(now),
         "expiresAt": time::format(expires),
     });

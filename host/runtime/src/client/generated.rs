@@ -3,4 +3,6 @@
 #[rustfmt::skip]
 mod methods;
 #[rustfmt::skip]
+pub(super) mod operations;
+#[rustfmt::skip]
 pub mod types;

@@ -73,7 +73,7 @@ impl Handler {
                 let parts = context.extensions.get::<axum::http::request::Parts>();
                 let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
                 let caller = caller.ok_or_else(|| ToolFault::new("authentication-required", "nobody is calling"))?;
-                let kind = if tool.name == "wait" { Kind::Wait } else { Kind::Call };
+                let kind = if tool.name() == "wait" { Kind::Wait } else { Kind::Call };
                 let place = pool.enter(kind, caller).map_err(|_| full())?;
                 let backend = InProcess::new(Arc::clone(service), caller.entry().clone());
                 Ok((Arc::new(backend), Held::Server(place)))
@@ -100,12 +100,12 @@ impl Handler {
             session: Arc::clone(&self.session),
             backend,
             id: request_id(context),
-            tool: tool.name,
+            tool: tool.name(),
             arguments,
             cancel: Cancel::default(),
         });
         let work = async {
-            match tool.name {
+            match tool.name() {
                 "wait" => wait(&call, context).await,
                 _ => blocking(&call, one).await,
             }
@@ -181,7 +181,7 @@ fn told(tool: &Described, done: Result<Value, ToolFault>) -> CallToolResult {
     match done {
         Ok(value) => {
             let text = match value["rendering"]["text"].as_str() {
-                Some(text) if tool.name == "read" => text.to_owned(),
+                Some(text) if tool.name() == "read" => text.to_owned(),
                 _ => value.to_string(),
             };
             let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
@@ -214,7 +214,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = tools::find(&request.name) else {
-            let known: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
+            let known: Vec<&str> = TOOLS.iter().map(Described::name).collect();
             return Err(ErrorData::invalid_params("there is no such tool", Some(json!({"tools": known}))));
         };
         let done = self.run(tool, request, &context).await;

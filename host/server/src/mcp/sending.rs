@@ -4,6 +4,7 @@ use super::fault::ToolFault;
 use super::session::ToolCall;
 use crate::time;
 use serde_json::{Value, json};
+use threadmesh_runtime::client::operations::usual_of;
 use threadmesh_runtime::client::types::{Envelope, InspectorSnapshot, MessagesSend, TasksGet};
 
 /// Queues a message for a task.
@@ -70,15 +71,17 @@ fn queue(call: &ToolCall, route: Route) -> Result<Value, ToolFault> {
 fn envelope(call: &ToolCall, message: &str, route: Route) -> Result<Value, ToolFault> {
     let own = call.client().tasks_get(&TasksGet::new(call.own_task()?)).send()?;
     let intent = call.text("intent").unwrap_or_else(|| "suggest".to_owned());
-    let (mode, kind, seconds) = usual(&intent);
-    let given = |name: &str, usual: &str| call.text(name).unwrap_or_else(|| usual.to_owned());
+    // The schema of the arguments lets no other intent in.
+    let usual = usual_of(&intent).ok_or_else(|| ToolFault::new("arguments-invalid", "there is no such intent"))?;
+    let given = |name: &str, other: &str| call.text(name).unwrap_or_else(|| other.to_owned());
     let evidence = call.arguments["evidenceRefs"].as_array().is_some_and(|refs| !refs.is_empty());
     let now = time::now_ms();
-    let seconds = call.number("expiresInSeconds").and_then(|given| u64::try_from(given).ok()).unwrap_or(seconds);
+    let seconds =
+        call.number("expiresInSeconds").and_then(|given| u64::try_from(given).ok()).unwrap_or(usual.expires_in_seconds);
     let mut envelope = json!({
         "specVersion": "0.0-draft",
         "messageId": message,
-        "messageType": given("messageType", kind),
+        "messageType": given("messageType", usual.message_type),
         "intent": intent,
         "claimStatus": if evidence { "evidence-referenced" } else { "sender-asserted" },
         "sender": {
@@ -91,7 +94,7 @@ fn envelope(call: &ToolCall, message: &str, route: Route) -> Result<Value, ToolF
         "relationshipId": route.relationship,
         "content": call.arguments["content"],
         "reason": given("reason", route.reason),
-        "delivery": {"requestedMode": given("deliveryMode", mode), "requiresDisposition": true},
+        "delivery": {"requestedMode": given("deliveryMode", usual.delivery_mode), "requiresDisposition": true},
         "createdAt": time::format(now),
         "expiresAt": time::format(now.saturating_add(seconds.saturating_mul(1000))),
     });
@@ -106,17 +109,6 @@ fn envelope(call: &ToolCall, message: &str, route: Route) -> Result<Value, ToolF
         }
     }
     Ok(envelope)
-}
-
-/// The usual delivery mode, message type and lifetime in seconds of an intent. A suggestion is one that a model can be given
-/// to read.
-fn usual(intent: &str) -> (&'static str, &'static str, u64) {
-    match intent {
-        "notify" => ("store-only", "observation", 3600),
-        "steer" => ("active-steer", "action-request", 600),
-        "interrupt" => ("interrupt-request", "action-request", 600),
-        _ => ("checkpoint-offer", "suggestion", 3600),
-    }
 }
 
 /// An object of the members that are there.

@@ -54,6 +54,10 @@ impl Service for Stand {
             _ => Answer::Error(error("method-not-found", method)),
         }
     }
+
+    fn waits(&self, method: &str, _: &str) -> bool {
+        method == "tasks.wait"
+    }
 }
 
 struct Rig {

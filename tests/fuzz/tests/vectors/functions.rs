@@ -116,7 +116,7 @@ fn verdict(verdict: attestation::Verdict) -> Value {
 }
 
 fn operation(known: &kernel::Operation) -> Value {
-    json!({ "name": known.name, "readOnly": known.read_only, "internal": known.internal, "row": known.row() })
+    json!({ "name": known.name, "readOnly": known.read_only, "internal": known.internal, "row": known.row })
 }
 
 fn call(call: &Call) -> Value {

@@ -1,5 +1,5 @@
 //! `spec/schema/` → the tables of `guest/protocol/src/generated/shapes.rs`, and the schema of a JSON-RPC request, which
-//! follows from the list of methods in `spec/schema/params/`.
+//! follows from the table of operations.
 //!
 //! Only the structural part of a schema is compiled; what `allOf` and `anyOf` say are the named rules of
 //! `spec/rules/documents.json`, written by hand in `guest/protocol/src/documents/`.
@@ -12,10 +12,11 @@ mod read;
 pub use judge::Answers;
 pub(super) use node::{Arena, Id, Node};
 
+use super::operations::{Operation, Table};
 use super::{Output, ordered::Json};
 use anyhow::{Context, Result};
 use read::Reader;
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 /// The kinds of documents, in the order in which `check` lists them.
 pub const KINDS: &[&str] = &[
@@ -35,8 +36,6 @@ pub const KINDS: &[&str] = &[
 ];
 
 const REQUEST: &str = "spec/schema/jsonrpc-request.schema.json";
-const PARAMS: &str = "spec/schema/params";
-const RESULTS: &str = "spec/schema/results";
 
 /// All schemas, compiled.
 pub(super) struct Compiled {
@@ -45,30 +44,22 @@ pub(super) struct Compiled {
     /// The root of each kind of document.
     pub(super) kinds: Vec<(&'static str, Id)>,
     /// The params of each method.
-    pub(super) params: Vec<(Method, Id)>,
+    pub(super) params: Vec<(Operation, Id)>,
     /// Objects of the shared definitions that stand on their own.
     pub(super) fragments: Vec<(String, Id)>,
-}
-
-/// A method that has a schema of its params.
-pub(super) struct Method {
-    /// Its name.
-    pub(super) name: String,
-    /// Whether only the host calls it: the comment of its schema says so.
-    pub(super) internal: bool,
 }
 
 pub(super) fn generate(root: &Path) -> Result<Vec<Output>> {
     let compiled = compile(root)?;
     Ok(vec![
         ("guest/protocol/src/generated/shapes.rs".into(), emit::rust(&compiled)?),
-        (REQUEST.into(), request_schema(&methods(root)?)),
+        (REQUEST.into(), request_schema(&Table::load(root)?.operations)),
     ])
 }
 
 /// Reads and compiles every schema.
 pub(super) fn compile(root: &Path) -> Result<Compiled> {
-    let methods = methods(root)?;
+    let methods = Table::load(root)?.operations;
     let request = serde_json::from_str(&request_schema(&methods)).context("the generated schema of a request")?;
     let mut reader = Reader::new(root, BTreeMap::from([(REQUEST.to_owned(), request)]));
     let mut kinds = Vec::new();
@@ -77,42 +68,27 @@ pub(super) fn compile(root: &Path) -> Result<Compiled> {
     }
     let mut params = Vec::new();
     for method in methods {
-        let id = reader.whole(&format!("{PARAMS}/{}.schema.json", method.name))?;
+        let id = reader.whole(&method.params())?;
         params.push((method, id));
     }
     let fragments = reader.definitions("spec/schema/common.schema.json")?;
     Ok(Compiled { arena: reader.arena, kinds, params, fragments })
 }
 
-/// Reads and compiles the schema of what each operation answers, where there is one.
-fn answers(root: &Path) -> Result<(Arena, BTreeMap<String, Id>)> {
+/// Reads and compiles one schema of each operation, where it is there.
+fn of_each(root: &Path, file: impl Fn(&Operation) -> String) -> Result<(Arena, BTreeMap<String, Id>)> {
     let mut reader = Reader::new(root, BTreeMap::new());
-    let mut answers = BTreeMap::new();
-    for method in methods(root)? {
-        let file = format!("{RESULTS}/{}.schema.json", method.name);
+    let mut roots = BTreeMap::new();
+    for operation in Table::load(root)?.operations {
+        let file = file(&operation);
         if root.join(&file).is_file() {
-            answers.insert(method.name, reader.whole(&file)?);
+            roots.insert(operation.name, reader.whole(&file)?);
         }
     }
-    Ok((reader.arena, answers))
+    Ok((reader.arena, roots))
 }
 
-/// The methods that have a schema of their params, sorted.
-fn methods(root: &Path) -> Result<Vec<Method>> {
-    let mut methods = Vec::new();
-    for entry in fs::read_dir(root.join(PARAMS))? {
-        let entry = entry?;
-        let file = entry.file_name().to_string_lossy().into_owned();
-        let Some(name) = file.strip_suffix(".schema.json") else { continue };
-        let schema = Json::load(&entry.path())?;
-        let comment = schema.get("$comment").and_then(Json::text).unwrap_or_default();
-        methods.push(Method { name: name.to_owned(), internal: comment.starts_with("Internal") });
-    }
-    methods.sort_by(|left, right| left.name.cmp(&right.name));
-    Ok(methods)
-}
-
-fn request_schema(methods: &[Method]) -> String {
+fn request_schema(methods: &[Operation]) -> String {
     let methods = || methods.iter().filter(|method| !method.internal).map(|method| method.name.as_str());
     let list: Vec<String> = methods().map(|method| format!("        {method:?}")).collect();
     let params: Vec<String> = methods()
@@ -128,7 +104,7 @@ fn request_schema(methods: &[Method]) -> String {
         r#"{{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "$id": "https://threadmesh.dev/spec/0.0-draft/jsonrpc-request.schema.json",
-  "$comment": "Generated by `cargo xtask codegen` from the files in params/. Do not edit.",
+  "$comment": "Generated by `cargo xtask codegen` from spec/operations.json. Do not edit.",
   "title": "JSON-RPC request",
   "description": "One call of a method, with the params of that method.",
   "type": "object",

@@ -1,6 +1,6 @@
 //! The list of operations.
 
-use crate::operations::{TABLE, operations};
+use crate::operations::{operations, table::TABLE};
 use alloc::vec::Vec;
 
 /// What is listed is the table, in its order, which is that of the names.

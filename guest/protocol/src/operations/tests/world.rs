@@ -125,7 +125,7 @@ impl World {
     /// A request of `who`; an idempotency key is added where none is given and the operation takes one.
     pub fn request(&mut self, who: &Principal, operation: &str, mut params: Value) -> Request {
         self.calls += 1;
-        let keyed = crate::operations::find(operation).is_some_and(|entry| entry.operation.keyed);
+        let keyed = crate::operations::find(operation).is_some_and(|entry| entry.keyed());
         if keyed && params.get("idempotencyKey").is_none() {
             params["idempotencyKey"] = format!("idem_call-{:06}", self.calls).into();
         }
@@ -371,7 +371,7 @@ impl World {
 
 fn reply(operation: &str, decision: Decision, pages: usize, rows_read: usize) -> Reply {
     let response: Value = serde_json::from_str(&decision.response).expect("a response is JSON");
-    let keyed = crate::operations::find(operation).is_some_and(|entry| entry.operation.keyed);
+    let keyed = crate::operations::find(operation).is_some_and(|entry| entry.keyed());
     let value = match decision.status {
         Status::Refused => response,
         _ if keyed => {

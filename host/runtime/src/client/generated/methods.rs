@@ -5,232 +5,232 @@ use super::types;
 use crate::client::{Call, Client, Done, Transport};
 
 impl<T: Transport> Client<T> {
-    /// `adapter.acceptAndBegin`: Accepts a claimed message and begins its submission, in one commit.
+    /// `adapter.acceptAndBegin`: Accept a claimed message and begin its submission, in one commit.
     pub fn adapter_accept_and_begin(&self, params: &types::AdapterAcceptAndBegin) -> Call<'_, T, Done<types::AdapterAcceptAndBeginResult>> {
         self.keyed("adapter.acceptAndBegin", params)
     }
 
-    /// `adapter.admitContext`: Reads an accepted message into the context of a client that pulls.
+    /// `adapter.admitContext`: Read an accepted message into a model's context: prepare and confirm, in one commit.
     pub fn adapter_admit_context(&self, params: &types::AdapterAdmitContext) -> Call<'_, T, Done<types::AdapterAdmitContextResult>> {
         self.keyed("adapter.admitContext", params)
     }
 
-    /// `adapter.beginSubmission`: Begins an attempt: from here its outcome is unknown.
+    /// `adapter.beginSubmission`: Cross the boundary: commit that the call is about to happen.
     pub fn adapter_begin_submission(&self, params: &types::AdapterBeginSubmission) -> Call<'_, T, Done<types::AdapterBeginSubmissionResult>> {
         self.keyed("adapter.beginSubmission", params)
     }
 
-    /// `adapter.confirmContextAdmission`: Establishes, with evidence, that the rendering was put before a model.
+    /// `adapter.confirmContextAdmission`: Establish that a rendering was put before a model.
     pub fn adapter_confirm_context_admission(&self, params: &types::AdapterConfirmContextAdmission) -> Call<'_, T, Done<types::AdapterConfirmContextAdmissionResult>> {
         self.keyed("adapter.confirmContextAdmission", params)
     }
 
-    /// `adapter.getSubmission`: Reads an attempt.
+    /// `adapter.getSubmission`: Read one submission.
     pub fn adapter_get_submission(&self, params: &types::AdapterGetSubmission) -> Call<'_, T, types::AdapterGetSubmissionResult> {
         self.plain("adapter.getSubmission", params)
     }
 
-    /// `adapter.prepareContextAdmission`: Takes the rendering of an accepted message, to put it before a model.
+    /// `adapter.prepareContextAdmission`: Take the rendering of an accepted message, to show it.
     pub fn adapter_prepare_context_admission(&self, params: &types::AdapterPrepareContextAdmission) -> Call<'_, T, Done<types::AdapterPrepareContextAdmissionResult>> {
         self.keyed("adapter.prepareContextAdmission", params)
     }
 
-    /// `adapter.prepareSubmission`: Prepares an attempt.
+    /// `adapter.prepareSubmission`: Prepare handing an accepted message to the harness.
     pub fn adapter_prepare_submission(&self, params: &types::AdapterPrepareSubmission) -> Call<'_, T, Done<types::AdapterPrepareSubmissionResult>> {
         self.keyed("adapter.prepareSubmission", params)
     }
 
-    /// `adapter.reconcileSubmission`: Resolves an attempt whose outcome is unknown.
+    /// `adapter.reconcileSubmission`: Establish what became of an attempt, with evidence.
     pub fn adapter_reconcile_submission(&self, params: &types::AdapterReconcileSubmission) -> Call<'_, T, Done<types::AdapterReconcileSubmissionResult>> {
         self.keyed("adapter.reconcileSubmission", params)
     }
 
-    /// `adapter.recordReceipt`: Records the receipt of an attempt.
+    /// `adapter.recordReceipt`: Record the harness's receipt.
     pub fn adapter_record_receipt(&self, params: &types::AdapterRecordReceipt) -> Call<'_, T, Done<types::AdapterRecordReceiptResult>> {
         self.keyed("adapter.recordReceipt", params)
     }
 
-    /// `adapter.recoverContextAdmission`: Says what became of an admission whose token was lost or whose holder is gone.
+    /// `adapter.recoverContextAdmission`: Say what became of an admission whose token was lost.
     pub fn adapter_recover_context_admission(&self, params: &types::AdapterRecoverContextAdmission) -> Call<'_, T, Done<types::AdapterRecoverContextAdmissionResult>> {
         self.keyed("adapter.recoverContextAdmission", params)
     }
 
-    /// `adapters.declare`: Declares an adapter profile of the operator's configuration.
+    /// `adapters.declare`: Declare an adapter profile of the operator's configuration.
     pub fn adapters_declare(&self, params: &types::AdaptersDeclare) -> Call<'_, T, Done<types::AdaptersDeclareResult>> {
         self.keyed("adapters.declare", params)
     }
 
-    /// `anchors.declare`: Declares the trust anchors of the tenant, in place of those before.
+    /// `anchors.declare`: Declare the trust anchors that attestations are verified against.
     pub fn anchors_declare(&self, params: &types::AnchorsDeclare) -> Call<'_, T, Done<types::AnchorsDeclareResult>> {
         self.keyed("anchors.declare", params)
     }
 
-    /// `audit.list`: Lists the audit records of a message.
+    /// `audit.list`: List the events of a message.
     pub fn audit_list(&self, params: &types::AuditList) -> Call<'_, T, types::AuditListResult> {
         self.plain("audit.list", params)
     }
 
-    /// `inspector.snapshot`: Shows a message as the caller may see it.
+    /// `inspector.snapshot`: Show one message, as the caller may see it.
     pub fn inspector_snapshot(&self, params: &types::InspectorSnapshot) -> Call<'_, T, types::InspectorSnapshotResult> {
         self.plain("inspector.snapshot", params)
     }
 
-    /// `mailbox.ack`: Decides on a claimed message.
+    /// `mailbox.ack`: Decide a claimed message.
     pub fn mailbox_ack(&self, params: &types::MailboxAck) -> Call<'_, T, Done<types::MailboxAckResult>> {
         self.keyed("mailbox.ack", params)
     }
 
-    /// `mailbox.claim`: Claims a message for one worker.
+    /// `mailbox.claim`: Claim a message for this worker.
     pub fn mailbox_claim(&self, params: &types::MailboxClaim) -> Call<'_, T, Done<types::MailboxClaimResult>> {
         self.keyed("mailbox.claim", params)
     }
 
-    /// `mailbox.listPending`: Lists undecided messages of a receiver, as soon as there are some.
+    /// `mailbox.listPending`: List undecided messages, in order.
     pub fn mailbox_list_pending(&self, params: &types::MailboxListPending) -> Call<'_, T, types::MailboxListPendingResult> {
         self.plain("mailbox.listPending", params)
     }
 
-    /// `maintenance.expireDue`: Expires what is due.
+    /// `maintenance.expireDue`: Expire what is past its time.
     pub fn maintenance_expire_due(&self, params: &types::MaintenanceExpireDue) -> Call<'_, T, Done<types::MaintenanceExpireDueResult>> {
         self.keyed("maintenance.expireDue", params)
     }
 
-    /// `maintenance.purgeContent`: Removes content that is past its retention.
+    /// `maintenance.purgeContent`: Remove content that is past its retention.
     pub fn maintenance_purge_content(&self, params: &types::MaintenancePurgeContent) -> Call<'_, T, Done<types::MaintenancePurgeContentResult>> {
         self.keyed("maintenance.purgeContent", params)
     }
 
-    /// `messages.failDelivery`: Declares a delivery failed.
+    /// `messages.failDelivery`: Give up on delivering a message.
     pub fn messages_fail_delivery(&self, params: &types::MessagesFailDelivery) -> Call<'_, T, Done<types::MessagesFailDeliveryResult>> {
         self.keyed("messages.failDelivery", params)
     }
 
-    /// `messages.forward`: Passes a message on, with its provenance.
+    /// `messages.forward`: Pass a message on, with its provenance.
     pub fn messages_forward(&self, params: &types::MessagesForward) -> Call<'_, T, Done<types::MessagesForwardResult>> {
         self.keyed("messages.forward", params)
     }
 
-    /// `messages.getDisposition`: Reads what became of a message, as soon as it is past a revision.
+    /// `messages.getDisposition`: Read the three states of a message.
     pub fn messages_get_disposition(&self, params: &types::MessagesGetDisposition) -> Call<'_, T, types::MessagesGetDispositionResult> {
         self.plain("messages.getDisposition", params)
     }
 
-    /// `messages.recordDelivery`: Records that a message was notified of or offered.
+    /// `messages.recordDelivery`: Record that a message was notified of or offered.
     pub fn messages_record_delivery(&self, params: &types::MessagesRecordDelivery) -> Call<'_, T, Done<types::MessagesRecordDeliveryResult>> {
         self.keyed("messages.recordDelivery", params)
     }
 
-    /// `messages.recordInterruptionResult`: Records what an interrupt did to each thing that it was meant to stop.
+    /// `messages.recordInterruptionResult`: Record what an interrupt did to each target.
     pub fn messages_record_interruption_result(&self, params: &types::MessagesRecordInterruptionResult) -> Call<'_, T, Done<types::MessagesRecordInterruptionResultResult>> {
         self.keyed("messages.recordInterruptionResult", params)
     }
 
-    /// `messages.recordOutcome`: Records what was seen to happen, with evidence.
+    /// `messages.recordOutcome`: Record what was seen to happen, with evidence.
     pub fn messages_record_outcome(&self, params: &types::MessagesRecordOutcome) -> Call<'_, T, Done<types::MessagesRecordOutcomeResult>> {
         self.keyed("messages.recordOutcome", params)
     }
 
-    /// `messages.respond`: Decides on a message.
+    /// `messages.respond`: Decide a message without a claim.
     pub fn messages_respond(&self, params: &types::MessagesRespond) -> Call<'_, T, Done<types::MessagesRespondResult>> {
         self.keyed("messages.respond", params)
     }
 
-    /// `messages.send`: Sends a message.
+    /// `messages.send`: Send a message under a grant.
     pub fn messages_send(&self, params: &types::MessagesSend) -> Call<'_, T, Done<types::MessagesSendResult>> {
         self.keyed("messages.send", params)
     }
 
-    /// `messages.sendBatch`: Sends messages in one commit.
+    /// `messages.sendBatch`: Send up to 64 messages in one commit.
     pub fn messages_send_batch(&self, params: &types::MessagesSendBatch) -> Call<'_, T, Done<types::MessagesSendBatchResult>> {
         self.keyed("messages.sendBatch", params)
     }
 
-    /// `relationships.consent`: Consents to a grant that asks for the target's consent, or takes the consent back.
+    /// `relationships.consent`: Agree to a grant that asks for it.
     pub fn relationships_consent(&self, params: &types::RelationshipsConsent) -> Call<'_, T, Done<types::RelationshipsConsentResult>> {
         self.keyed("relationships.consent", params)
     }
 
-    /// `relationships.grant`: Issues a grant.
+    /// `relationships.grant`: Allow one task to send to another.
     pub fn relationships_grant(&self, params: &types::RelationshipsGrant) -> Call<'_, T, Done<types::RelationshipsGrantResult>> {
         self.keyed("relationships.grant", params)
     }
 
-    /// `relationships.list`: Lists the grants from and to a task.
+    /// `relationships.list`: List the grants from and to a task.
     pub fn relationships_list(&self, params: &types::RelationshipsList) -> Call<'_, T, types::RelationshipsListResult> {
         self.plain("relationships.list", params)
     }
 
-    /// `relationships.listProposals`: Lists the relationship proposals from and to a task.
+    /// `relationships.listProposals`: List the proposals from and to a task.
     pub fn relationships_list_proposals(&self, params: &types::RelationshipsListProposals) -> Call<'_, T, types::RelationshipsListProposalsResult> {
         self.plain("relationships.listProposals", params)
     }
 
-    /// `relationships.propose`: Asks for a grant.
+    /// `relationships.propose`: Ask for a grant.
     pub fn relationships_propose(&self, params: &types::RelationshipsPropose) -> Call<'_, T, Done<types::RelationshipsProposeResult>> {
         self.keyed("relationships.propose", params)
     }
 
-    /// `relationships.rejectProposal`: Rejects a relationship proposal. The source tells apart proposals of different owners that have the same id.
+    /// `relationships.rejectProposal`: Refuse what was asked for.
     pub fn relationships_reject_proposal(&self, params: &types::RelationshipsRejectProposal) -> Call<'_, T, Done<types::RelationshipsRejectProposalResult>> {
         self.keyed("relationships.rejectProposal", params)
     }
 
-    /// `relationships.revoke`: Revokes a grant.
+    /// `relationships.revoke`: Withdraw a grant.
     pub fn relationships_revoke(&self, params: &types::RelationshipsRevoke) -> Call<'_, T, Done<types::RelationshipsRevokeResult>> {
         self.keyed("relationships.revoke", params)
     }
 
-    /// `relationships.withdrawProposal`: Withdraws a relationship proposal. The source tells apart proposals of different owners that have the same id.
+    /// `relationships.withdrawProposal`: Take back what was asked for.
     pub fn relationships_withdraw_proposal(&self, params: &types::RelationshipsWithdrawProposal) -> Call<'_, T, Done<types::RelationshipsWithdrawProposalResult>> {
         self.keyed("relationships.withdrawProposal", params)
     }
 
-    /// `tasks.attach`: Binds an adapter to a task.
+    /// `tasks.attach`: Bind an adapter to a task.
     pub fn tasks_attach(&self, params: &types::TasksAttach) -> Call<'_, T, Done<types::TasksAttachResult>> {
         self.keyed("tasks.attach", params)
     }
 
-    /// `tasks.get`: Reads a task.
+    /// `tasks.get`: Read one task incarnation.
     pub fn tasks_get(&self, params: &types::TasksGet) -> Call<'_, T, types::TasksGetResult> {
         self.plain("tasks.get", params)
     }
 
-    /// `tasks.getSummary`: Reads a task summary through a relationship.
+    /// `tasks.getSummary`: Read what a task lets a related task know.
     pub fn tasks_get_summary(&self, params: &types::TasksGetSummary) -> Call<'_, T, types::TasksGetSummaryResult> {
         self.plain("tasks.getSummary", params)
     }
 
-    /// `tasks.listRelated`: Lists the tasks that a current grant relates to a task.
+    /// `tasks.listRelated`: List the tasks that current grants relate a task to.
     pub fn tasks_list_related(&self, params: &types::TasksListRelated) -> Call<'_, T, types::TasksListRelatedResult> {
         self.plain("tasks.listRelated", params)
     }
 
-    /// `tasks.publishSummary`: Publishes a task summary.
+    /// `tasks.publishSummary`: Let a related task know something.
     pub fn tasks_publish_summary(&self, params: &types::TasksPublishSummary) -> Call<'_, T, Done<types::TasksPublishSummaryResult>> {
         self.keyed("tasks.publishSummary", params)
     }
 
-    /// `tasks.register`: Registers a task incarnation.
+    /// `tasks.register`: Register a task incarnation.
     pub fn tasks_register(&self, params: &types::TasksRegister) -> Call<'_, T, Done<types::TasksRegisterResult>> {
         self.keyed("tasks.register", params)
     }
 
-    /// `tasks.rotateIncarnation`: Retires an incarnation and registers the next.
+    /// `tasks.rotateIncarnation`: Retire an incarnation and register the next.
     pub fn tasks_rotate_incarnation(&self, params: &types::TasksRotateIncarnation) -> Call<'_, T, Done<types::TasksRotateIncarnationResult>> {
         self.keyed("tasks.rotateIncarnation", params)
     }
 
-    /// `tasks.setConsent`: Says what a task takes: nothing while it is muted, nothing urgent before a time. What is absent stays; null ends the quiet time.
+    /// `tasks.setConsent`: Say what a task takes, and from when on.
     pub fn tasks_set_consent(&self, params: &types::TasksSetConsent) -> Call<'_, T, Done<types::TasksSetConsentResult>> {
         self.keyed("tasks.setConsent", params)
     }
 
-    /// `tasks.updateRuntime`: Reports what a task is at.
+    /// `tasks.updateRuntime`: Report what a task is at.
     pub fn tasks_update_runtime(&self, params: &types::TasksUpdateRuntime) -> Call<'_, T, Done<types::TasksUpdateRuntimeResult>> {
         self.keyed("tasks.updateRuntime", params)
     }
 
-    /// `tasks.wait`: Waits for events of a task.
+    /// `tasks.wait`: Wait for the events of a task.
     pub fn tasks_wait(&self, params: &types::TasksWait) -> Call<'_, T, types::TasksWaitResult> {
         self.plain("tasks.wait", params)
     }

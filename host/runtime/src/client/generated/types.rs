@@ -53,7 +53,7 @@ impl ActorRefActorType {
     pub const WORDS: &'static [&'static str] = &["user", "agent", "service", "policy", "adapter"];
 }
 
-/// Accepts a claimed message and begins its submission, in one commit.
+/// What `adapter.acceptAndBegin` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterAcceptAndBegin {
@@ -108,7 +108,7 @@ impl AdapterAcceptAndBeginResult {
     }
 }
 
-/// Reads an accepted message into the context of a client that pulls.
+/// What `adapter.admitContext` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterAdmitContext {
@@ -166,7 +166,7 @@ impl AdapterAdmitContextResult {
     }
 }
 
-/// Begins an attempt: from here its outcome is unknown.
+/// What `adapter.beginSubmission` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterBeginSubmission {
@@ -212,7 +212,7 @@ impl AdapterBeginSubmissionResult {
     }
 }
 
-/// Establishes, with evidence, that the rendering was put before a model.
+/// What `adapter.confirmContextAdmission` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterConfirmContextAdmission {
@@ -250,7 +250,7 @@ impl AdapterConfirmContextAdmission {
 /// The message as its delivery stands.
 pub type AdapterConfirmContextAdmissionResult = MessageStates;
 
-/// Reads an attempt.
+/// What `adapter.getSubmission` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterGetSubmission {
@@ -287,7 +287,7 @@ impl AdapterGetSubmissionResult {
     }
 }
 
-/// Takes the rendering of an accepted message, to put it before a model.
+/// What `adapter.prepareContextAdmission` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterPrepareContextAdmission {
@@ -415,7 +415,7 @@ impl AdapterPrepareContextAdmissionResultAdmissionDecision {
     pub const WORDS: &'static [&'static str] = &["accepted"];
 }
 
-/// Prepares an attempt.
+/// What `adapter.prepareSubmission` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterPrepareSubmission {
@@ -470,7 +470,7 @@ impl AdapterPrepareSubmissionResult {
     }
 }
 
-/// Resolves an attempt whose outcome is unknown.
+/// What `adapter.reconcileSubmission` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterReconcileSubmission {
@@ -499,7 +499,7 @@ impl AdapterReconcileSubmission {
 /// The attempt and the message as they stand now.
 pub type AdapterReconcileSubmissionResult = Resolved;
 
-/// Records the receipt of an attempt.
+/// What `adapter.recordReceipt` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterRecordReceipt {
@@ -528,7 +528,7 @@ impl AdapterRecordReceipt {
 /// Both as they stand now. `contradiction` says that it was held to be not submitted.
 pub type AdapterRecordReceiptResult = Resolved;
 
-/// Says what became of an admission whose token was lost or whose holder is gone.
+/// What `adapter.recoverContextAdmission` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterRecoverContextAdmission {
@@ -585,7 +585,7 @@ impl AdapterRecoverContextAdmissionResolution {
 /// The message as its delivery stands.
 pub type AdapterRecoverContextAdmissionResult = MessageStates;
 
-/// Declares an adapter profile of the operator's configuration.
+/// What `adapters.declare` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdaptersDeclare {
@@ -708,7 +708,7 @@ impl AdaptersDeclareResultExecutor {
     pub const WORDS: &'static [&'static str] = &["host", "caller"];
 }
 
-/// Declares the trust anchors of the tenant, in place of those before.
+/// What `anchors.declare` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnchorsDeclare {
@@ -751,7 +751,7 @@ impl AnchorsDeclareResult {
     }
 }
 
-/// Lists the audit records of a message.
+/// What `audit.list` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AuditList {
@@ -1865,7 +1865,7 @@ impl GrantShownAuthorizationIntegrityAlgorithm {
     pub const WORDS: &'static [&'static str] = &["sha-256"];
 }
 
-/// Shows a message as the caller may see it.
+/// What `inspector.snapshot` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InspectorSnapshot {
@@ -2788,7 +2788,7 @@ impl InterruptionTargetsEnumeration {
     pub const WORDS: &'static [&'static str] = &["complete", "partial", "unavailable"];
 }
 
-/// Decides on a claimed message.
+/// What `mailbox.ack` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MailboxAck {
@@ -2854,7 +2854,7 @@ impl MailboxAckDecision {
 /// The message as decided.
 pub type MailboxAckResult = MessageStates;
 
-/// Claims a message for one worker.
+/// What `mailbox.claim` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MailboxClaim {
@@ -2918,7 +2918,7 @@ impl MailboxClaimResult {
     }
 }
 
-/// Lists undecided messages of a receiver, as soon as there are some.
+/// What `mailbox.listPending` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MailboxListPending {
@@ -3036,7 +3036,7 @@ impl MailboxListPendingResultItemsItemClaimState {
     pub const WORDS: &'static [&'static str] = &["claimed"];
 }
 
-/// Expires what is due.
+/// What `maintenance.expireDue` takes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MaintenanceExpireDue {
@@ -3094,7 +3094,7 @@ impl MaintenanceExpireDueResultExpiredItem {
     }
 }
 
-/// Removes content that is past its retention.
+/// What `maintenance.purgeContent` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MaintenancePurgeContent {
@@ -3374,7 +3374,7 @@ impl MessageStatesOutcome {
     pub const WORDS: &'static [&'static str] = &["not-observed", "effect-observed", "externally-verified", "failed"];
 }
 
-/// Declares a delivery failed.
+/// What `messages.failDelivery` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessagesFailDelivery {
@@ -3409,7 +3409,7 @@ impl MessagesFailDelivery {
 /// The message as it stands now.
 pub type MessagesFailDeliveryResult = MessageStates;
 
-/// Passes a message on, with its provenance.
+/// What `messages.forward` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessagesForward {
@@ -3461,7 +3461,7 @@ impl MessagesForwardOriginal {
 /// The message as queued. That it is queued says nothing about what its receiver decides.
 pub type MessagesForwardResult = Queued;
 
-/// Reads what became of a message, as soon as it is past a revision.
+/// What `messages.getDisposition` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessagesGetDisposition {
@@ -3493,7 +3493,7 @@ impl MessagesGetDisposition {
 /// The three states of the message.
 pub type MessagesGetDispositionResult = MessageStates;
 
-/// Records that a message was notified of or offered.
+/// What `messages.recordDelivery` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessagesRecordDelivery {
@@ -3547,7 +3547,7 @@ impl MessagesRecordDeliveryDelivery {
 /// The three states of the message.
 pub type MessagesRecordDeliveryResult = MessageStates;
 
-/// Records what an interrupt did to each thing that it was meant to stop.
+/// What `messages.recordInterruptionResult` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessagesRecordInterruptionResult {
@@ -3654,7 +3654,7 @@ impl MessagesRecordInterruptionResultResultInterruptionState {
     pub const WORDS: &'static [&'static str] = &["open", "closed"];
 }
 
-/// Records what was seen to happen, with evidence.
+/// What `messages.recordOutcome` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessagesRecordOutcome {
@@ -3714,7 +3714,7 @@ impl MessagesRecordOutcomeOutcome {
 /// The three states of the message.
 pub type MessagesRecordOutcomeResult = MessageStates;
 
-/// Decides on a message.
+/// What `messages.respond` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessagesRespond {
@@ -3789,7 +3789,7 @@ impl MessagesRespondDecision {
 /// The message as decided.
 pub type MessagesRespondResult = MessageStates;
 
-/// Sends a message.
+/// What `messages.send` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessagesSend {
@@ -3812,7 +3812,7 @@ impl MessagesSend {
     }
 }
 
-/// Sends messages in one commit.
+/// What `messages.sendBatch` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessagesSendBatch {
@@ -3900,6 +3900,9 @@ pub struct MessagesSendBatchResultResultsItemErrorData {
     /// `threadmeshCode`
     #[serde(rename = "threadmeshCode")]
     pub threadmesh_code: String,
+    /// `group`
+    #[serde(rename = "group")]
+    pub group: MessagesSendBatchResultResultsItemErrorDataGroup,
     /// `retryable`
     #[serde(rename = "retryable")]
     pub retryable: bool,
@@ -3917,9 +3920,49 @@ pub struct MessagesSendBatchResultResultsItemErrorData {
 impl MessagesSendBatchResultResultsItemErrorData {
     /// With the members that must be there, and no others.
     #[must_use]
-    pub fn new(threadmesh_code: String, retryable: bool, code: String, pointer: String, detail: String) -> Self {
-        MessagesSendBatchResultResultsItemErrorData { threadmesh_code, retryable, code, pointer, detail }
+    pub fn new(threadmesh_code: String, group: MessagesSendBatchResultResultsItemErrorDataGroup, retryable: bool, code: String, pointer: String, detail: String) -> Self {
+        MessagesSendBatchResultResultsItemErrorData { threadmesh_code, group, retryable, code, pointer, detail }
     }
+}
+
+/// `MessagesSendBatchResultResultsItemErrorDataGroup`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum MessagesSendBatchResultResultsItemErrorDataGroup {
+    /// `input`
+    #[serde(rename = "input")]
+    Input,
+    /// `authority`
+    #[serde(rename = "authority")]
+    Authority,
+    /// `state`
+    #[serde(rename = "state")]
+    State,
+    /// `budget`
+    #[serde(rename = "budget")]
+    Budget,
+    /// `unsupported`
+    #[serde(rename = "unsupported")]
+    Unsupported,
+    /// `outside`
+    #[serde(rename = "outside")]
+    Outside,
+    /// `host`
+    #[serde(rename = "host")]
+    Host,
+    /// `store`
+    #[serde(rename = "store")]
+    Store,
+    /// `core`
+    #[serde(rename = "core")]
+    Core,
+    /// `unknown`
+    #[serde(rename = "unknown")]
+    Unknown,
+}
+
+impl MessagesSendBatchResultResultsItemErrorDataGroup {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["input", "authority", "state", "budget", "unsupported", "outside", "host", "store", "core", "unknown"];
 }
 
 /// The message as queued. That it is queued says nothing about what its receiver decides.
@@ -4309,7 +4352,7 @@ impl RelationshipType {
     pub const WORDS: &'static [&'static str] = &["supervisor", "parent", "child", "peer", "dependency", "observer"];
 }
 
-/// Consents to a grant that asks for the target's consent, or takes the consent back.
+/// What `relationships.consent` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelationshipsConsent {
@@ -4361,7 +4404,7 @@ impl RelationshipsConsentResult {
     }
 }
 
-/// Issues a grant.
+/// What `relationships.grant` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelationshipsGrant {
@@ -4416,7 +4459,7 @@ impl RelationshipsGrantDecision {
 /// The grant in force.
 pub type RelationshipsGrantResult = Grant;
 
-/// Lists the grants from and to a task.
+/// What `relationships.list` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelationshipsList {
@@ -4442,7 +4485,7 @@ impl RelationshipsList {
     }
 }
 
-/// Lists the relationship proposals from and to a task.
+/// What `relationships.listProposals` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelationshipsListProposals {
@@ -4679,7 +4722,7 @@ impl RelationshipsListResultItemsItemStatus {
     pub const WORDS: &'static [&'static str] = &["current", "awaiting-consent", "expired", "superseded", "revoked"];
 }
 
-/// Asks for a grant.
+/// What `relationships.propose` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelationshipsPropose {
@@ -4781,7 +4824,7 @@ impl RelationshipsProposeResultStatus {
     pub const WORDS: &'static [&'static str] = &["pending", "approved", "rejected", "withdrawn", "expired"];
 }
 
-/// Rejects a relationship proposal. The source tells apart proposals of different owners that have the same id.
+/// The source tells apart proposals of different owners that have the same id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelationshipsRejectProposal {
@@ -4917,7 +4960,7 @@ impl RelationshipsRejectProposalResultStatus {
     pub const WORDS: &'static [&'static str] = &["pending", "approved", "rejected", "withdrawn", "expired"];
 }
 
-/// Revokes a grant.
+/// What `relationships.revoke` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelationshipsRevoke {
@@ -4975,7 +5018,7 @@ impl RelationshipsRevokeResult {
     }
 }
 
-/// Withdraws a relationship proposal. The source tells apart proposals of different owners that have the same id.
+/// The source tells apart proposals of different owners that have the same id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelationshipsWithdrawProposal {
@@ -5758,7 +5801,7 @@ impl TaskView {
     }
 }
 
-/// Binds an adapter to a task.
+/// What `tasks.attach` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TasksAttach {
@@ -5790,7 +5833,7 @@ impl TasksAttach {
 /// The task as it stands now.
 pub type TasksAttachResult = TaskView;
 
-/// Reads a task.
+/// What `tasks.get` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TasksGet {
@@ -5813,7 +5856,7 @@ impl TasksGet {
 /// The task as it stands now.
 pub type TasksGetResult = TaskView;
 
-/// Reads a task summary through a relationship.
+/// What `tasks.getSummary` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TasksGetSummary {
@@ -5839,7 +5882,7 @@ impl TasksGetSummary {
 /// The summary, as far as the reader sees it.
 pub type TasksGetSummaryResult = TaskSummary;
 
-/// Lists the tasks that a current grant relates to a task.
+/// What `tasks.listRelated` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TasksListRelated {
@@ -5970,7 +6013,7 @@ impl TasksListRelatedResultItemsItemDirection {
     pub const WORDS: &'static [&'static str] = &["outgoing", "incoming"];
 }
 
-/// Publishes a task summary.
+/// What `tasks.publishSummary` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TasksPublishSummary {
@@ -5999,7 +6042,7 @@ impl TasksPublishSummary {
 /// The summary as its own side sees it.
 pub type TasksPublishSummaryResult = TaskSummary;
 
-/// Registers a task incarnation.
+/// What `tasks.register` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TasksRegister {
@@ -6070,7 +6113,7 @@ impl TasksRegisterResult {
     }
 }
 
-/// Retires an incarnation and registers the next.
+/// What `tasks.rotateIncarnation` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TasksRotateIncarnation {
@@ -6145,7 +6188,7 @@ impl TasksRotateIncarnationResultPrevious {
     }
 }
 
-/// Says what a task takes: nothing while it is muted, nothing urgent before a time. What is absent stays; null ends the quiet time.
+/// What is absent stays; null ends the quiet time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TasksSetConsent {
@@ -6189,7 +6232,7 @@ pub struct TasksSetConsentConsent {
 /// The task as it stands now.
 pub type TasksSetConsentResult = TaskView;
 
-/// Reports what a task is at.
+/// What `tasks.updateRuntime` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TasksUpdateRuntime {
@@ -6221,7 +6264,7 @@ impl TasksUpdateRuntime {
 /// The task as it stands now.
 pub type TasksUpdateRuntimeResult = TaskView;
 
-/// Waits for events of a task.
+/// What `tasks.wait` takes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TasksWait {

@@ -2,19 +2,19 @@
 
 use super::super::{HEADER, Output, ordered::Json};
 use super::types::Types;
-use super::{Operation, Path};
+use super::{Path, Table};
 use anyhow::Result;
 use std::fmt::Write;
 
 const FOLDER: &str = "host/runtime/src/client/generated";
 
-pub(super) fn generate(root: &Path, operations: &[Operation]) -> Result<Vec<Output>> {
+pub(super) fn generate(root: &Path, table: &Table) -> Result<Vec<Output>> {
     let mut types = Types::new(root);
     let mut methods = String::from(HEADER);
     methods += "//! One method for every public operation.\n\n";
     methods += "use super::types;\nuse crate::client::{Call, Client, Done, Transport};\n\n";
     methods += "impl<T: Transport> Client<T> {";
-    for operation in operations.iter().filter(|operation| operation.answers) {
+    for operation in table.public().filter(|operation| operation.answers(root)) {
         let params = types.root(&operation.params(), &pascal(&operation.name), operation.keyed)?;
         let result = types.root(&operation.result(), &(pascal(&operation.name) + "Result"), false)?;
         let answer = match operation.keyed {

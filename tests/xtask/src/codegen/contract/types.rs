@@ -26,6 +26,7 @@ impl Types {
     /// The type of a whole file, which is called `name`. `lenient`: a missing idempotency key is made later.
     pub(super) fn root(&mut self, file: &str, name: &str, lenient: bool) -> Result<String> {
         let schema = self.catalogue.schema(&(file.to_owned(), String::new()))?;
+        let schema = described(schema, file);
         let found = self.named(file, &schema, name, lenient)?;
         if found != name {
             let told = doc(&schema, name);
@@ -190,6 +191,15 @@ fn constructor(name: &str, fields: &[Field]) -> String {
         arguments.join(", "),
         members.collect::<Vec<_>>().join(", ")
     )
+}
+
+/// A schema of params says what it is where it says nothing of itself.
+fn described(mut schema: Json, file: &str) -> Json {
+    let name = file.rsplit('/').next().unwrap_or_default().trim_end_matches(".schema.json");
+    if schema.get("description").is_none() {
+        *schema.slot("description") = format!("What `{name}` takes.").into();
+    }
+    schema
 }
 
 fn doc(schema: &Json, name: &str) -> String {

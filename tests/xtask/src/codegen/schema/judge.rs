@@ -1,4 +1,4 @@
-//! Judges answers by the schemas in `spec/schema/results/`: closed objects, types, words, bounds and forms. What `allOf`
+//! Judges params and answers by the schemas in `spec/schema/params/` and `spec/schema/results/`: closed objects, types, words, bounds and forms. What `allOf`
 //! and `anyOf` say of documents are rules that have vectors of their own.
 
 use super::{Arena, Id, Node};
@@ -7,16 +7,22 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What each operation may answer.
+/// What each operation may answer, or what it takes.
 pub struct Answers {
     arena: Arena,
     roots: BTreeMap<String, Id>,
 }
 
 impl Answers {
-    /// The schemas under `root`.
+    /// The schemas of answers under `root`.
     pub fn load(root: &Path) -> Result<Self> {
-        let (arena, roots) = super::answers(root)?;
+        let (arena, roots) = super::of_each(root, super::Operation::result)?;
+        Ok(Self { arena, roots })
+    }
+
+    /// The schemas of params under `root`.
+    pub fn params(root: &Path) -> Result<Self> {
+        let (arena, roots) = super::of_each(root, super::Operation::params)?;
         Ok(Self { arena, roots })
     }
 
@@ -25,7 +31,7 @@ impl Answers {
         self.roots.keys().map(String::as_str)
     }
 
-    /// Whether `value` is an answer of `operation`; where not, the place and what is wrong there.
+    /// Whether `value` is one of `operation`; where not, the place and what is wrong there.
     pub fn judge(&self, operation: &str, value: &Value) -> Result<(), String> {
         let root = self.roots.get(operation).ok_or_else(|| format!("{operation} has no schema"))?;
         self.fits(*root, value, "")
