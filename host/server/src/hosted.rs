@@ -5,9 +5,9 @@ use crate::service::Service;
 use crate::tokens::{Entry, Kind};
 use std::sync::Arc;
 use std::time::Duration;
-use threadmesh_runtime::host::{Cancel, Host};
+use threadmesh_runtime::host::{Cancel, Host, Invocation};
 use threadmesh_runtime::rpc::{self, Answer, Frame};
-use threadmesh_runtime::wit::{Effect, Principal, PrincipalKind};
+use threadmesh_runtime::wit::{Effect, Fact, Principal, PrincipalKind};
 use threadmesh_runtime::{Core, CoreError};
 
 /// Takes a `call` effect that a commit of this process returned, to perform it once. Must not wait for it.
@@ -45,10 +45,17 @@ impl Service for Hosted {
     }
 
     fn call_until(&self, entry: &Entry, method: &str, params: &str, cancel: &Cancel) -> Answer {
+        self.call_with(entry, method, params, &[], cancel)
+    }
+
+    fn call_with(&self, entry: &Entry, method: &str, params: &str, context: &[Fact], cancel: &Cancel) -> Answer {
         if let Some(answer) = functions::answer(self.host.core(), method, params) {
             return answer;
         }
-        match self.host.call_until(Some(&principal(entry)), method, params, cancel) {
+        let caller = principal(entry);
+        let principal = Some(&caller);
+        let invocation = Invocation { principal, operation: method, params, context, ..Invocation::default() };
+        match self.host.run(invocation, cancel) {
             Ok(mut reply) => {
                 if let Some(limit) = self.settle {
                     self.host.settle(limit);

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use threadmesh_runtime::client::operations;
 use threadmesh_runtime::host::Cancel;
 use threadmesh_runtime::rpc::{self, Answer, Call, Frame};
+use threadmesh_runtime::wit::Fact;
 
 /// The process behind the transports: the host with its core, or a stand-in of the tests.
 pub trait Service: Send + Sync {
@@ -20,6 +21,12 @@ pub trait Service: Send + Sync {
     fn call_until(&self, entry: &Entry, method: &str, params: &str, cancel: &Cancel) -> Answer {
         let _ = cancel;
         self.call(entry, method, params)
+    }
+
+    /// As [`Service::call_until`], for a call that belongs to a trace: `context` are its `traceparent` and `tracestate`.
+    fn call_with(&self, entry: &Entry, method: &str, params: &str, context: &[Fact], cancel: &Cancel) -> Answer {
+        let _ = context;
+        self.call_until(entry, method, params, cancel)
     }
 
     /// Whether the call may wait for others, so that it must not hold up what comes after it.
@@ -53,9 +60,17 @@ pub fn run(service: &dyn Service, entry: &Entry, frame: &Frame) -> Option<String
     rpc::run(frame, |call| own(call).unwrap_or_else(|| service.call(entry, &call.method, &call.params)))
 }
 
-/// As [`run`]; what waits ends early when `cancel` says so.
-pub fn run_until(service: &dyn Service, entry: &Entry, frame: &Frame, cancel: &Cancel) -> Option<String> {
-    rpc::run(frame, |call| own(call).unwrap_or_else(|| service.call_until(entry, &call.method, &call.params, cancel)))
+/// As [`run`], for a frame that belongs to a trace (see [`Service::call_with`]); what waits ends early when `cancel` says
+/// so.
+pub fn run_with(
+    service: &dyn Service,
+    entry: &Entry,
+    frame: &Frame,
+    context: &[Fact],
+    cancel: &Cancel,
+) -> Option<String> {
+    let run = |call: &Call| service.call_with(entry, &call.method, &call.params, context, cancel);
+    rpc::run(frame, |call| own(call).unwrap_or_else(|| run(call)))
 }
 
 /// The answer to a call that is about the connection.

@@ -1,6 +1,6 @@
 //! `serve --listen`: JSON-RPC over HTTP, with the real core and the real store.
 
-use crate::program::world::World;
+use crate::program::world::{World, reference, suggestion};
 use crate::program::{Answered, Asked};
 use serde_json::{Value, json};
 use std::fs;
@@ -34,6 +34,25 @@ fn frames_over_http_are_answered_as_json_rpc_says() {
     let batch = ask(&json!([call(1), 7, {"jsonrpc": "2.0", "method": "x"}, call(2)]).to_string()).json();
     let ids: Vec<&Value> = batch.as_array().expect("a batch").iter().map(|answer| &answer["id"]).collect();
     assert_eq!(ids, [&json!(1), &Value::Null, &json!(2)]);
+    assert_eq!(server.server.terminate(), 0);
+}
+
+/// The place in a trace that comes in header fields goes with the message, to whoever works on it.
+#[test]
+fn a_trace_goes_from_the_header_fields_to_the_receiver() {
+    let world = World::new();
+    let server = world.rig.serve_http(&[]);
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let (planner, builder) = (world.token("planner"), world.token("builder"));
+    let frame = |method: &str, params: Value| json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let params = suggestion(&reference("plan-1"), &reference("build-1"), "rel_plan_build", "msg_traced_0001");
+    let send = frame("messages.send", params);
+    let traced = Asked::rpc(&planner, send.to_string()).field("traceparent", parent).field("tracestate", "a=1");
+    let sent = server.send(&traced.field("tracestate", "b=2").field("baggage", "user=alice"));
+    assert_eq!(sent.json()["result"]["value"]["value"]["replay"], false, "{sent:?}");
+    let list = server.call(&builder, "mailbox.listPending", &json!({"receiver": task("build-1")["task"]}));
+    let told = &list.json()["result"]["value"]["items"][0]["context"];
+    assert_eq!(told, &json!({"traceparent": parent, "tracestate": "a=1,b=2"}));
     assert_eq!(server.server.terminate(), 0);
 }
 

@@ -3,6 +3,7 @@
 mod adapters;
 mod admission;
 mod batch;
+mod context;
 mod contradictions;
 mod floods;
 mod lives;

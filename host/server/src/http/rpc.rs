@@ -6,10 +6,16 @@ use super::{App, answer, body};
 use crate::service;
 use axum::body::Body;
 use axum::extract::{Extension, Request, State};
-use axum::http::Response;
+use axum::http::{HeaderMap, Response};
 use std::sync::Arc;
 use threadmesh_runtime::host::Cancel;
 use threadmesh_runtime::rpc::{Answer, Frame, respond};
+use threadmesh_runtime::wit::Fact;
+
+/// The header fields that name the place of a request in a trace.
+const TRACE: [&str; 2] = ["traceparent", "tracestate"];
+/// The longest of them that goes with a call: `context_fact_bytes_max` of spec/limits.md.
+const FACT_BYTES_MAX: usize = 512;
 
 /// What the first look at a frame came to.
 enum Begun {
@@ -25,6 +31,7 @@ pub async fn rpc(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Response<Body> {
+    let context = trace(request.headers());
     let text = match body::text(&app, request).await {
         Ok(text) => text,
         Err(refused) => return refused,
@@ -33,19 +40,30 @@ pub async fn rpc(
         Ok(place) => place,
         Err(full) => return answer::full(full),
     };
-    let (shared, who) = (Arc::clone(&app), caller.clone());
+    let (shared, who, facts) = (Arc::clone(&app), caller.clone(), context.clone());
     let begun = tokio::task::spawn_blocking(move || {
         let _place = place;
-        begin(&shared, &who, &text)
+        begin(&shared, &who, &text, &facts)
     });
     match begun.await {
         Ok(Begun::Done(text, batch)) => answer::frame(text, batch),
-        Ok(Begun::Waits(frame)) => wait(&app, caller, frame).await,
+        Ok(Begun::Waits(frame)) => wait(&app, caller, frame, context).await,
         Err(_) => answer::lost(),
     }
 }
 
-fn begin(app: &App, caller: &Caller, text: &str) -> Begun {
+/// Where a request belongs in a trace (W3C Trace Context). Nobody judges what the fields say; what is larger than a context
+/// may be is left out, as is what is no text.
+fn trace(headers: &HeaderMap) -> Vec<Fact> {
+    let facts = TRACE.iter().filter_map(|name| {
+        let fields: Option<Vec<&str>> = headers.get_all(*name).iter().map(|field| field.to_str().ok()).collect();
+        let value = fields.filter(|fields| !fields.is_empty())?.join(",");
+        (value.len() <= FACT_BYTES_MAX).then(|| Fact { name: (*name).to_owned(), value })
+    });
+    facts.collect()
+}
+
+fn begin(app: &App, caller: &Caller, text: &str, context: &[Fact]) -> Begun {
     let frame = match app.service.split(text) {
         Ok(frame) => frame,
         Err(problem) => return Begun::Done(Some(respond("null", &Answer::Error(problem))), false),
@@ -55,7 +73,7 @@ fn begin(app: &App, caller: &Caller, text: &str) -> Begun {
     }
     let batch = frame.batch;
     let stands_in = frame.calls.iter().any(|call| call.method.starts_with("core."));
-    let text = service::run(app.service.as_ref(), caller.entry(), &frame);
+    let text = service::run_with(app.service.as_ref(), caller.entry(), &frame, context, &Cancel::default());
     // Who calls a pure function stands in for a host: its misuse is no fault of this server.
     let own = stands_in
         && text
@@ -66,13 +84,13 @@ fn begin(app: &App, caller: &Caller, text: &str) -> Begun {
 }
 
 /// Runs a frame that may wait. It ends early when the server is to end, and when the client is gone.
-async fn wait(app: &Arc<App>, caller: Caller, frame: Frame) -> Response<Body> {
+async fn wait(app: &Arc<App>, caller: Caller, frame: Frame, context: Vec<Fact>) -> Response<Body> {
     let place = match app.pool.enter(Kind::Wait, &caller) {
         Ok(place) => place,
         Err(full) => return answer::full(full),
     };
     let batch = frame.batch;
-    let done = run_waiting(app, caller, place, frame).await;
+    let done = run_waiting(app, caller, place, frame, context).await;
     done.map_or_else(|_| answer::lost(), |text| answer::frame(text, batch))
 }
 
@@ -82,12 +100,13 @@ pub async fn run_waiting(
     caller: Caller,
     place: Place,
     frame: Frame,
+    context: Vec<Fact>,
 ) -> Result<Option<String>, tokio::task::JoinError> {
     let ending = Ending::default();
     let (shared, cancel) = (Arc::clone(app), ending.0.clone());
     let mut running = tokio::task::spawn_blocking(move || {
         let _place = place;
-        service::run_until(shared.service.as_ref(), caller.entry(), &frame, &cancel)
+        service::run_with(shared.service.as_ref(), caller.entry(), &frame, &context, &cancel)
     });
     tokio::select! {
         done = &mut running => done,

@@ -238,7 +238,7 @@ fn faults_of_the_server_have_a_status() {
         ("clock-behind", "503"),
         ("core-trap", "500"),
         ("record-damaged", "500"),
-        ("not-visible", "200"),
+        ("principal-mismatch", "200"),
         ("backpressure", "200"),
         ("store-outcome-unknown", "200"),
     ] {

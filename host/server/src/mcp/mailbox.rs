@@ -102,10 +102,14 @@ pub fn read(call: &ToolCall) -> Result<Value, ToolFault> {
         idempotency_key: Some(call.key("read")),
     };
     let admitted = call.client().adapter_admit_context(&params).send()?.value;
-    Ok(json!({
+    let mut told = json!({
         "messageId": message,
         "senderIncarnationId": sender,
         "disposition": admitted.disposition,
         "rendering": admitted.rendering,
-    }))
+    });
+    if let Some(context) = admitted.context {
+        told["context"] = json!(context);
+    }
+    Ok(told)
 }

@@ -329,12 +329,20 @@ fn read() -> Described {
             "bytes": cursor("Its length in UTF-8."),
         }),
     );
+    let place = |told: &str| json!({"type": "string", "description": told});
+    let context = closed(
+        &[],
+        json!({
+            "traceparent": place("Where the message belongs in a trace, as its sender said."),
+            "tracestate": place("What goes with that."),
+        }),
+    );
     Described {
         tool: told("read"),
         input: closed(&["messageId", "senderIncarnationId"], with(naming(), json!({}))),
         output: closed(
             &["messageId", "senderIncarnationId", "disposition", "rendering"],
-            with(of_message(), json!({"disposition": states(), "rendering": rendering})),
+            with(of_message(), json!({"disposition": states(), "rendering": rendering, "context": context})),
         ),
     }
 }

@@ -113,6 +113,7 @@ impl World {
         let mut pages = 1;
         while let Some(cursor) = proceed {
             request.cursor = Some(cursor);
+            request.context.clear();
             let Turn::Done(next) = self.turn(&request) else { panic!("{operation} waits") };
             assert_ne!(next.status, Status::Refused, "a continuation is refused: {:?}", next.problem);
             proceed = next.proceed;
@@ -343,6 +344,12 @@ impl World {
         let id = party.key(TENANT);
         let row = self.rows("box").into_iter().find(|row| row.id == id);
         row.map(|row| Box::read(&row).unwrap().record).unwrap_or_default()
+    }
+
+    /// The collections of the rows that hold this text, each once.
+    pub fn holding(&self, text: &str) -> BTreeSet<String> {
+        let holds = self.rows.iter().filter(|(_, row)| row.body.contains(text));
+        holds.map(|((collection, _), _)| collection.clone()).collect()
     }
 
     /// The audit events of a message, in order.

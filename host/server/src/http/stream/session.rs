@@ -178,7 +178,7 @@ impl Session {
         };
         let (app, caller, out) = (Arc::clone(&self.app), self.caller.clone(), self.out.clone());
         self.beside.spawn(async move {
-            let done = run_waiting(&app, caller, place, frame).await;
+            let done = run_waiting(&app, caller, place, frame, Vec::new()).await;
             if let Some(text) = done.unwrap_or_else(|_| Some(respond("null", &Answer::Error(lost())))) {
                 let _ = out.send(Message::text(text)).await;
             }
