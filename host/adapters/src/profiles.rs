@@ -5,9 +5,11 @@
 //! setting.
 
 mod build;
+mod kinds;
 mod raw;
 
 use crate::{carrier::CarrierCommand, private};
+use kinds::Kind;
 use raw::{File, RawProfile};
 use serde_json::json;
 use std::path::Path;
@@ -64,7 +66,7 @@ pub fn parse(text: &str, surroundings: &Surroundings<'_>) -> Result<Vec<Profile>
         let invalid = |reason: String| ProfileError::Invalid { profile: name.clone(), reason };
         check_name(name).map_err(invalid)?;
         let digest = (surroundings.digest)(&digested(name, raw)).map_err(invalid)?;
-        if raw.needs_carrier() && !probed {
+        if Kind::of(raw).is_ok_and(|kind| kind.carrier) && !probed {
             probe(surroundings).map_err(invalid)?;
             probed = true;
         }

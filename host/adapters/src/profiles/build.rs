@@ -1,21 +1,14 @@
 //! From settings to a profile: defaults, bounds, and what does not go together.
 
-use super::raw::{Kind, RawFeatures, RawProfile, RawQuery};
-use crate::{
-    carrier::{CarrierCommand, KILL_MS},
-    command::{CommandAdapter, CommandSettings},
-    http::{HttpAdapter, HttpSettings, Template},
-};
+use super::kinds::{self, Kind};
+use super::raw::{RawFeatures, RawProfile, RawQuery};
+use crate::carrier::CarrierCommand;
 use serde_json::{Value, json};
-use std::{fs, path::Path, sync::Arc, time::Duration};
-use threadmesh_runtime::adapter::{Adapter, Profile, QueryPolicy};
+use std::{path::Path, time::Duration};
+use threadmesh_runtime::adapter::{Profile, QueryPolicy};
 
 const DEADLINE_MS: (u64, u64, u64) = (1, 30_000, 3_600_000);
 const SETTLE_MS_MAX: u64 = 86_400_000;
-const GRACE_MS: (u64, u64, u64) = (0, 1_000, 30_000);
-/// What is left, beside grace and killing, for the carrier to start and to report.
-const CARRIER_MS: u64 = 1_000;
-const OUTPUT_BYTES: (u64, u64, u64) = (1, 65_536, 1_048_576);
 const QUERY_DEADLINE_MS: (u64, u64, u64) = (1, 10_000, 600_000);
 const BACKOFF_MS: (u64, u64, u64) = (1, 1_000, 3_600_000);
 const BACKOFF_MS_MAX: (u64, u64, u64) = (1, 60_000, 86_400_000);
@@ -28,24 +21,15 @@ pub(super) fn profile(
     digest: String,
     carrier: Option<&CarrierCommand>,
 ) -> Result<Profile, String> {
-    let kind = raw.kind.ok_or("kind is missing: command, http or caller")?;
-    for (setting, of) in raw.particular() {
-        if of != kind {
-            return Err(format!("{setting} does not go with this kind"));
-        }
+    let kind = Kind::of(raw)?;
+    if let Some(setting) = raw.set().into_iter().find(|setting| kinds::is_foreign(setting, kind)) {
+        return Err(format!("{setting} does not go with this kind"));
     }
-    let can_query = match kind {
-        Kind::Command => raw.can_query.unwrap_or(false),
-        Kind::Http => raw.query_url.is_some(),
-        Kind::Caller => false,
-    };
+    let can_query = (kind.can_query)(raw);
     check_claims(raw, kind, can_query)?;
-    let settle = settle_ms(raw, kind)?;
-    let adapter: Option<Arc<dyn Adapter>> = match kind {
-        Kind::Command => Some(Arc::new(command(raw, carrier)?)),
-        Kind::Http => Some(Arc::new(http(raw)?)),
-        Kind::Caller => None,
-    };
+    let (least, usual) = (kind.settle)(raw)?;
+    let settle = bounded("settle_ms", raw.settle_ms, (least, usual, SETTLE_MS_MAX))?;
+    let adapter = kind.make.map(|make| make(raw, carrier)).transpose()?;
     Ok(Profile {
         name: name.to_owned(),
         digest,
@@ -60,7 +44,7 @@ pub(super) fn profile(
 }
 
 /// What the operator may claim only together with something else.
-fn check_claims(raw: &RawProfile, kind: Kind, can_query: bool) -> Result<(), String> {
+fn check_claims(raw: &RawProfile, kind: &Kind, can_query: bool) -> Result<(), String> {
     let absent_final = raw.absent_final.unwrap_or(false);
     if absent_final && !can_query {
         return Err("absent_final = true needs a target that can be queried".into());
@@ -68,11 +52,8 @@ fn check_claims(raw: &RawProfile, kind: Kind, can_query: bool) -> Result<(), Str
     if raw.query.is_some() && !can_query {
         return Err("[query] needs a target that can be queried (can_query = true, or a query_url)".into());
     }
-    if kind == Kind::Caller && raw.trust_not_submitted.is_some() {
-        return Err("trust_not_submitted does not go with this kind".into());
-    }
     let durable = raw.capabilities.as_ref().and_then(|c| c.features.as_ref()?.durable_submission_idempotency.as_ref());
-    if durable.is_some_and(|word| word == "queryable-receipt") && !can_query && kind != Kind::Caller {
+    if durable.is_some_and(|word| word == "queryable-receipt") && !can_query && kind.make.is_some() {
         return Err("durable_submission_idempotency = \"queryable-receipt\" needs a target that can be queried".into());
     }
     let refusals = raw.refusal_status.as_deref().unwrap_or_default();
@@ -91,18 +72,6 @@ fn check_claims(raw: &RawProfile, kind: Kind, can_query: bool) -> Result<(), Str
     Ok(())
 }
 
-fn settle_ms(raw: &RawProfile, kind: Kind) -> Result<u64, String> {
-    let (least, usual) = match kind {
-        Kind::Command => {
-            let least = bounded("grace_ms", raw.grace_ms, GRACE_MS)? + KILL_MS + CARRIER_MS;
-            (least, least + 1_000)
-        }
-        Kind::Http => (0, 30_000),
-        Kind::Caller => (0, 0),
-    };
-    bounded("settle_ms", raw.settle_ms, (least, usual, SETTLE_MS_MAX))
-}
-
 fn query(raw: &RawQuery) -> Result<QueryPolicy, String> {
     let backoff = bounded("query.backoff_ms", raw.backoff_ms, BACKOFF_MS)?;
     let (least, usual, most) = BACKOFF_MS_MAX;
@@ -112,63 +81,6 @@ fn query(raw: &RawQuery) -> Result<QueryPolicy, String> {
         backoff: Duration::from_millis(backoff),
         backoff_max: Duration::from_millis(bounded("query.backoff_ms_max", raw.backoff_ms_max, bounds)?),
         attempts_max: bounded("query.attempts_max", raw.attempts_max.map(u64::from), ATTEMPTS)? as u32,
-    })
-}
-
-fn command(raw: &RawProfile, carrier: Option<&CarrierCommand>) -> Result<CommandAdapter, String> {
-    let program = raw.program.clone().ok_or("program is missing")?;
-    for path in [Some(&program), raw.cwd.as_ref()].into_iter().flatten() {
-        absolute(path)?;
-    }
-    let secret_env = raw.secret_env.clone().unwrap_or_default();
-    secret_env.values().try_for_each(|path| absolute(path))?;
-    let env = raw.env.clone().unwrap_or_default();
-    let pass_env = raw.pass_env.clone().unwrap_or_default();
-    for name in env.keys().chain(secret_env.keys()).chain(&pass_env) {
-        if name.is_empty() || name.contains(['=', '\0']) || name.starts_with("THREADMESH_") {
-            return Err(format!("{name:?} cannot be set in the environment"));
-        }
-    }
-    if env.values().chain(raw.args.iter().flatten()).any(|text| text.contains('\0')) {
-        return Err("arguments and values cannot hold a NUL".into());
-    }
-    let settings = CommandSettings {
-        program,
-        args: raw.args.clone().unwrap_or_default(),
-        cwd: raw.cwd.clone(),
-        pass_env,
-        env,
-        secret_env,
-        grace: Duration::from_millis(bounded("grace_ms", raw.grace_ms, GRACE_MS)?),
-        output_bytes_max: bounded("output_bytes_max", raw.output_bytes_max, OUTPUT_BYTES)? as usize,
-        trust_not_submitted: raw.trust_not_submitted.unwrap_or(false),
-    };
-    Ok(CommandAdapter::new(settings, carrier.ok_or("this host cannot run programs")?.clone()))
-}
-
-fn http(raw: &RawProfile) -> Result<HttpAdapter, String> {
-    let plaintext = raw.allow_plaintext.unwrap_or(false);
-    let template = |text: &String| Template::parse(text, plaintext).map_err(|error| error.to_string());
-    let secret_headers = raw.secret_headers.clone().unwrap_or_default();
-    secret_headers.values().try_for_each(|path| absolute(path))?;
-    let tls_ca_pem = match &raw.tls_ca_file {
-        Some(path) => {
-            absolute(path)?;
-            Some(fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?)
-        }
-        None => None,
-    };
-    HttpAdapter::new(HttpSettings {
-        submit_url: template(raw.submit_url.as_ref().ok_or("submit_url is missing")?)?,
-        query_url: raw.query_url.as_ref().map(template).transpose()?,
-        idempotency_header: raw.idempotency_header.clone().unwrap_or_else(|| "Idempotency-Key".into()),
-        headers: raw.headers.clone().unwrap_or_default(),
-        secret_headers,
-        refusal_status: raw.refusal_status.clone().unwrap_or_default(),
-        absent_final_status: raw.absent_final_status.clone().unwrap_or_default(),
-        response_bytes_max: bounded("response_bytes_max", raw.response_bytes_max, OUTPUT_BYTES)?,
-        tls_ca_pem,
-        trust_not_submitted: raw.trust_not_submitted.unwrap_or(false),
     })
 }
 
@@ -211,7 +123,7 @@ fn features(raw: &RawFeatures, can_query: bool) -> Value {
     })
 }
 
-fn bounded(name: &str, value: Option<u64>, (least, usual, most): (u64, u64, u64)) -> Result<u64, String> {
+pub(super) fn bounded(name: &str, value: Option<u64>, (least, usual, most): (u64, u64, u64)) -> Result<u64, String> {
     let value = value.unwrap_or(usual);
     if value < least || value > most {
         return Err(format!("{name} must be from {least} to {most}"));
@@ -219,6 +131,6 @@ fn bounded(name: &str, value: Option<u64>, (least, usual, most): (u64, u64, u64)
     Ok(value)
 }
 
-fn absolute(path: &Path) -> Result<(), String> {
+pub(super) fn absolute(path: &Path) -> Result<(), String> {
     if path.is_absolute() { Ok(()) } else { Err(format!("{} is not an absolute path", path.display())) }
 }

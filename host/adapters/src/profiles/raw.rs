@@ -1,5 +1,5 @@
 //! The settings as they are written. Every member is optional and every unknown one is refused; what a kind does not
-//! know is refused by name in `build.rs`.
+//! know is refused by name in `kinds.rs`.
 
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf};
@@ -9,18 +9,6 @@ use std::{collections::BTreeMap, path::PathBuf};
 #[serde(deny_unknown_fields, default)]
 pub(super) struct File {
     pub profile: BTreeMap<String, RawProfile>,
-}
-
-/// What performs the calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Kind {
-    /// A program of this machine.
-    Command,
-    /// A service.
-    Http,
-    /// The receiver's own task.
-    Caller,
 }
 
 macro_rules! settings {
@@ -37,7 +25,7 @@ macro_rules! settings {
 settings! {
     /// One profile.
     RawProfile {
-        kind: Kind,
+        kind: String,
         deadline_ms: u64,
         settle_ms: u64,
         can_query: bool,
@@ -104,34 +92,9 @@ settings! {
 }
 
 impl RawProfile {
-    /// Whether its calls run under a carrier.
-    pub fn needs_carrier(&self) -> bool {
-        self.kind == Some(Kind::Command)
-    }
-
-    /// The settings that belong to one kind only and are set, with that kind.
-    pub fn particular(&self) -> Vec<(&'static str, Kind)> {
-        let set = [
-            ("program", Kind::Command, self.program.is_some()),
-            ("args", Kind::Command, self.args.is_some()),
-            ("cwd", Kind::Command, self.cwd.is_some()),
-            ("pass_env", Kind::Command, self.pass_env.is_some()),
-            ("env", Kind::Command, self.env.is_some()),
-            ("secret_env", Kind::Command, self.secret_env.is_some()),
-            ("grace_ms", Kind::Command, self.grace_ms.is_some()),
-            ("output_bytes_max", Kind::Command, self.output_bytes_max.is_some()),
-            ("can_query", Kind::Command, self.can_query.is_some()),
-            ("submit_url", Kind::Http, self.submit_url.is_some()),
-            ("query_url", Kind::Http, self.query_url.is_some()),
-            ("allow_plaintext", Kind::Http, self.allow_plaintext.is_some()),
-            ("idempotency_header", Kind::Http, self.idempotency_header.is_some()),
-            ("headers", Kind::Http, self.headers.is_some()),
-            ("secret_headers", Kind::Http, self.secret_headers.is_some()),
-            ("refusal_status", Kind::Http, self.refusal_status.is_some()),
-            ("absent_final_status", Kind::Http, self.absent_final_status.is_some()),
-            ("response_bytes_max", Kind::Http, self.response_bytes_max.is_some()),
-            ("tls_ca_file", Kind::Http, self.tls_ca_file.is_some()),
-        ];
-        set.into_iter().filter(|(_, _, is_set)| *is_set).map(|(name, kind, _)| (name, kind)).collect()
+    /// The settings that are set.
+    pub fn set(&self) -> Vec<String> {
+        let written = serde_json::to_value(self).unwrap_or_default();
+        written.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
     }
 }
