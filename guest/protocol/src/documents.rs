@@ -14,6 +14,8 @@ mod envelope;
 pub mod grant;
 mod interruption_result;
 mod jsonrpc_request;
+#[rustfmt::skip]
+mod kinds;
 mod part;
 mod relationship_proposal;
 pub mod shape;
@@ -21,6 +23,7 @@ mod shared;
 mod task_summary;
 pub mod verification_attestation;
 
+pub use kinds::Kind;
 pub use part::Part;
 
 use crate::generated::shapes;
@@ -28,72 +31,11 @@ use crate::json::{self, Tree, Value};
 use crate::{Code, Error};
 use alloc::string::String;
 use core::cell::OnceCell;
+use kinds::TABLE;
 use shape::ShapeId;
 
-/// A kind of document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A message from task to task.
-    Envelope,
-    /// What an adapter can do.
-    Capabilities,
-    /// What became of a message.
-    Disposition,
-    /// An effective relationship grant.
-    Grant,
-    /// A wish for a grant.
-    RelationshipProposal,
-    /// What a task lets others know of it.
-    TaskSummary,
-    /// Something that happened.
-    AuditEvent,
-    /// Who a transport authenticated.
-    AuthContext,
-    /// An attempt to hand a message to a harness.
-    AdapterSubmission,
-    /// What an interrupt did.
-    InterruptionResult,
-    /// A signed statement about a claim.
-    VerificationAttestation,
-    /// A call.
-    JsonrpcRequest,
-    /// Its answer.
-    JsonrpcResponse,
-}
-
-/// What is the same for every document of a kind.
+/// What is the same for every document of a kind: kind, name, code and shape.
 struct Entry(Kind, &'static str, Code, ShapeId);
-
-const TABLE: &[Entry] = &[
-    Entry(Kind::Envelope, "envelope", Code::EnvelopeInvalid, shapes::ENVELOPE),
-    Entry(Kind::Capabilities, "capabilities", Code::CapabilitiesInvalid, shapes::CAPABILITIES),
-    Entry(Kind::Disposition, "disposition", Code::DispositionInvalid, shapes::DISPOSITION),
-    Entry(Kind::Grant, "grant", Code::GrantInvalid, shapes::GRANT),
-    Entry(
-        Kind::RelationshipProposal,
-        "relationship-proposal",
-        Code::RelationshipProposalInvalid,
-        shapes::RELATIONSHIP_PROPOSAL,
-    ),
-    Entry(Kind::TaskSummary, "task-summary", Code::TaskSummaryInvalid, shapes::TASK_SUMMARY),
-    Entry(Kind::AuditEvent, "audit-event", Code::AuditEventInvalid, shapes::AUDIT_EVENT),
-    Entry(Kind::AuthContext, "auth-context", Code::AuthContextInvalid, shapes::AUTH_CONTEXT),
-    Entry(Kind::AdapterSubmission, "adapter-submission", Code::AdapterSubmissionInvalid, shapes::ADAPTER_SUBMISSION),
-    Entry(
-        Kind::InterruptionResult,
-        "interruption-result",
-        Code::InterruptionResultInvalid,
-        shapes::INTERRUPTION_RESULT,
-    ),
-    Entry(
-        Kind::VerificationAttestation,
-        "verification-attestation",
-        Code::VerificationAttestationInvalid,
-        shapes::VERIFICATION_ATTESTATION,
-    ),
-    Entry(Kind::JsonrpcRequest, "jsonrpc-request", Code::JsonrpcInvalid, shapes::JSONRPC_REQUEST),
-    Entry(Kind::JsonrpcResponse, "jsonrpc-response", Code::JsonrpcInvalid, shapes::JSONRPC_RESPONSE),
-];
 
 /// The names of all kinds, in a fixed order.
 pub fn kinds() -> impl Iterator<Item = &'static str> {
@@ -128,20 +70,7 @@ impl Kind {
 
     /// The rules beyond the shape, for a document or a part of one at `part`.
     fn rules(self, part: Part<'_>) -> Result<(), Error> {
-        match self {
-            Self::Envelope => envelope::rules(part),
-            Self::Capabilities => capabilities::rules(part),
-            Self::Disposition => disposition::rules(part),
-            Self::Grant => grant::rules(part),
-            Self::RelationshipProposal => relationship_proposal::rules(part),
-            Self::TaskSummary => task_summary::rules(part),
-            Self::AuditEvent => audit_event::rules(part),
-            Self::AdapterSubmission => adapter_submission::rules(part),
-            Self::InterruptionResult => interruption_result::rules(part),
-            Self::VerificationAttestation => verification_attestation::rules(part),
-            Self::JsonrpcRequest => jsonrpc_request::rules(part),
-            Self::AuthContext | Self::JsonrpcResponse => Ok(()),
-        }
+        kinds::rules(self, part)
     }
 }
 

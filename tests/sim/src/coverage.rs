@@ -23,6 +23,8 @@ pub struct Stats {
     pub crashes: u64,
     /// Faults by kind.
     pub faults: BTreeMap<&'static str, u64>,
+    /// Operations that somebody asked for, by name.
+    pub asked: BTreeMap<String, u64>,
     /// Operations that were accepted, by name.
     pub accepted: BTreeMap<String, u64>,
     /// Refusals, by the rule that was reported.
@@ -41,6 +43,7 @@ impl Stats {
         let internal = who.kind == PrincipalKind::Host;
         *(if internal { &mut self.internal } else { &mut self.operations }) += 1;
         self.fold(operation);
+        *self.asked.entry(operation.into()).or_default() += 1;
         match result {
             Ok(reply) => {
                 self.fold(&reply.body);
@@ -113,6 +116,7 @@ impl Coverage {
         total.crashes += stats.crashes;
         total.queued += stats.queued;
         add(&mut total.faults, &stats.faults);
+        add(&mut total.asked, &stats.asked);
         add(&mut total.accepted, &stats.accepted);
         add(&mut total.rules, &stats.rules);
         add(&mut total.failures, &stats.failures);

@@ -84,7 +84,7 @@ fn lives_keep_every_promise() {
     assert!(surprising.is_empty(), "out of reach, and seen: {surprising:?}");
 }
 
-/// What can be seen and was not: operations that are accepted, edges, illegal steps that somebody asks for, rules that are
+/// What can be seen and was not: operations that an action asks for and that are accepted, edges, illegal steps that somebody asks for, rules that are
 /// broken, and kinds of faults.
 fn lacking(coverage: &Coverage) -> Vec<String> {
     let machines = Machines::read();
@@ -92,8 +92,10 @@ fn lacking(coverage: &Coverage) -> Vec<String> {
     let rare = plan::kinds().filter(|kind| count(kind) < FAULTS_MIN).map(|kind| format!("fault {kind}"));
     let edges = coverage.edges(&machines).0.into_iter().map(|edge| format!("edge {edge}"));
     let pairs = coverage.pairs(&machines).0.into_iter().map(|pair| format!("illegal {pair}"));
-    let all = operations().iter().map(|operation| operation.name);
-    let never = all.filter(|name| !coverage.total.accepted.contains_key(*name)).map(|name| format!("operation {name}"));
+    let asked =
+        operations().iter().map(|operation| operation.name).filter(|name| coverage.total.asked.contains_key(*name));
+    let never =
+        asked.filter(|name| !coverage.total.accepted.contains_key(*name)).map(|name| format!("operation {name}"));
     let unbroken = rules(&coverage.total.rules).0.into_iter().map(|rule| format!("rule {rule}"));
     edges.chain(pairs).chain(rare).chain(never).chain(unbroken).collect()
 }

@@ -5,6 +5,7 @@ mod attestation;
 mod behaviours;
 mod contract;
 mod document_vectors;
+mod documents;
 mod errors;
 mod limits;
 mod operations;
@@ -13,10 +14,11 @@ mod retention;
 mod rules;
 mod scenarios;
 pub mod schema;
+mod states;
 mod transitions;
 mod vectors;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::{fs, path::Path, path::PathBuf};
 
 /// A generated file: its path from the root, and its text.
@@ -34,25 +36,35 @@ pub fn outputs(root: &Path) -> Result<Vec<Output>> {
     all.extend(errors::generate(root)?);
     all.extend(limits::generate(root)?);
     all.extend(rules::generate(root)?);
+    all.extend(states::generate(root)?);
     all.extend(transitions::generate(root)?);
     all.extend(vectors::generate(root)?);
+    all.extend(documents::generate(root)?);
     all.extend(schema::generate(root)?);
     all.extend(document_vectors::generate(root)?);
     all.extend(scenarios::generate()?);
     Ok(all)
 }
 
-/// Writes every generated file that differs.
+/// Writes every generated file that differs. Some of them are read by other generators, so that this goes on until nothing
+/// changes any more; an error if it does not come to an end.
 pub fn write(root: &Path) -> Result<()> {
-    for (path, text) in outputs(root)? {
-        let target = root.join(&path);
-        if fs::read_to_string(&target).ok().as_deref() != Some(&text) {
-            fs::create_dir_all(target.parent().context("a generated file has a folder")?)?;
-            fs::write(&target, text)?;
-            println!("wrote {path}");
+    for _ in 0..4 {
+        let mut changed = false;
+        for (path, text) in outputs(root)? {
+            let target = root.join(&path);
+            if fs::read_to_string(&target).ok().as_deref() != Some(&text) {
+                fs::create_dir_all(target.parent().context("a generated file has a folder")?)?;
+                fs::write(&target, text)?;
+                println!("wrote {path}");
+                changed = true;
+            }
+        }
+        if !changed {
+            return Ok(());
         }
     }
-    Ok(())
+    bail!("generators disagree: each run changes what the one before wrote")
 }
 
 /// The generated files whose checked-in text is not what the data says.
@@ -68,6 +80,11 @@ pub fn stale(root: &Path) -> Result<Vec<String>> {
 /// The ids of all rules in `spec/rules/`, in order.
 pub fn rule_ids(root: &Path) -> Result<Vec<String>> {
     rules::ids(root)
+}
+
+/// The ids of the rules that no JSON Schema can say, so that outside users of the schemas must add them.
+pub fn rules_beyond_schemas(root: &Path) -> Result<Vec<String>> {
+    rules::beyond(root)
 }
 
 /// Reads a JSON file under `root`.

@@ -3,6 +3,7 @@
 pub mod behaviours;
 pub mod codegen;
 pub mod coverage;
+pub mod grow;
 pub mod reproducible;
 
 use std::path::{Path, PathBuf};

@@ -15,7 +15,8 @@ fn main() -> Result<()> {
             print!("{coverage}");
             if coverage.complete() { Ok(()) } else { bail!("not every rule has an accepting and a rejecting vector") }
         }
+        ["grow"] => xtask::grow::check(&xtask::root()),
         ["reproducible"] => xtask::reproducible::check(&xtask::root()),
-        _ => bail!("usage: cargo xtask codegen [--check] | coverage | reproducible"),
+        _ => bail!("usage: cargo xtask codegen [--check] | coverage | grow | reproducible"),
     }
 }

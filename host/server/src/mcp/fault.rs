@@ -1,5 +1,6 @@
 //! Why a tool did not do what it was asked, and what a model can do about it.
 
+use super::generated::next;
 use serde_json::{Value, json};
 use threadmesh_runtime::client::{ClientError, Refusal};
 
@@ -32,41 +33,17 @@ impl ToolFault {
         })
     }
 
-    /// What to do next, as a sentence.
+    /// What to do next, as a sentence: as `spec/errors.json` has it for models, but for faults of tools themselves.
     fn next(&self) -> &'static str {
         match self.code.as_str() {
-            "arguments-invalid" | "params-invalid" | "envelope-invalid" => {
-                "Mend the arguments; the tool's schema says what they may be."
-            }
-            "authentication-required" => "The token is no longer valid: ask the owner of this task for another.",
-            "principal-mismatch" => "Ask the owner to start this server with the token of a task.",
-            "not-visible" => {
-                "Check the ids: use exactly those of inbox, wait or related. Near names are never matched."
-            }
-            "policy-denied" => "Without a grant for this it cannot be done: see related, and propose one.",
-            "consent-denied" => "The receiver does not take this now; leave it, or send with a lower intent.",
-            "backpressure" => "Wait before you send more, and send less.",
-            "mailbox-busy" => "Another worker of this task holds the message: leave it to that worker.",
-            "mailbox-not-before" => "It was deferred until a time that has not come.",
-            "mailbox-claim-expired" | "mailbox-claim-invalid" | "revision-conflict" => {
-                "Somebody was faster: look at status, then decide again."
-            }
-            "transition-illegal" | "state-conflict" => {
-                "Its state does not allow this: look at status; to read a message, accept it with ack first."
-            }
-            "admission-unsupported" => {
-                "Only a suggestion that may be offered at a checkpoint can be read: ask its sender for one."
-            }
-            "message-expired" => "It is too late for this message; nothing is lost by leaving it.",
-            "task-retired" => "This task has ended; its successor has a token of its own.",
-            "idempotency-conflict" => "This id stands for other content: use a new one, or look at status.",
-            "external-outcome-unknown" => "What happened outside is being established; do not repeat it.",
+            "arguments-invalid" => next("params-invalid").unwrap_or_default(),
             "server-lost" => {
                 "Whether it was done is not known: call the same tool again with the same arguments and messageId, or look at status."
             }
-            "wait-cancelled" => "Call wait again with the same cursor.",
-            _ if self.retryable => "Try again later.",
-            _ => "Repeating the call will not help.",
+            code => next(code).unwrap_or(match self.retryable {
+                true => "Try again later.",
+                false => "Repeating the call will not help.",
+            }),
         }
     }
 }

@@ -42,3 +42,31 @@ pub const TOOLS: &[Told] = &[
         told: "Ask the owner for a grant to send to a task. Asking grants nothing: somebody decides, and wait tells.",
     },
 ];
+
+/// What a model can do about a code with these tools, where that is not plain.
+pub fn next(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "envelope-invalid" => "Mend the arguments; the tool's schema says what they may be.",
+        "params-invalid" => "Mend the arguments; the tool's schema says what they may be.",
+        "transition-illegal" => "Its state does not allow this: look at status; to read a message, accept it with ack first.",
+        "authentication-required" => "The token is no longer valid: ask the owner of this task for another.",
+        "not-visible" => "Check the ids: use exactly those of inbox, wait or related. Near names are never matched.",
+        "principal-mismatch" => "Ask the owner to start this server with the token of a task.",
+        "policy-denied" => "Without a grant for this it cannot be done: see related, and propose one.",
+        "consent-denied" => "The receiver does not take this now; leave it, or send with a lower intent.",
+        "backpressure" => "Wait before you send more, and send less.",
+        "task-retired" => "This task has ended; its successor has a token of its own.",
+        "idempotency-conflict" => "This id stands for other content: use a new one, or look at status.",
+        "revision-conflict" => "Somebody was faster: look at status, then decide again.",
+        "state-conflict" => "Its state does not allow this: look at status; to read a message, accept it with ack first.",
+        "message-expired" => "It is too late for this message; nothing is lost by leaving it.",
+        "mailbox-busy" => "Another worker of this task holds the message: leave it to that worker.",
+        "mailbox-claim-invalid" => "Somebody was faster: look at status, then decide again.",
+        "mailbox-claim-expired" => "Somebody was faster: look at status, then decide again.",
+        "mailbox-not-before" => "It was deferred until a time that has not come.",
+        "admission-unsupported" => "Only a suggestion that may be offered at a checkpoint can be read: ask its sender for one.",
+        "external-outcome-unknown" => "What happened outside is being established; do not repeat it.",
+        "wait-cancelled" => "Call wait again with the same cursor.",
+        _ => return None,
+    })
+}

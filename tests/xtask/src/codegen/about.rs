@@ -40,12 +40,13 @@ fn members(root: &Path) -> Result<String> {
     let limits: Value = load(root, "spec/limits.json")?;
     let limits = limits["limits"].as_array().context("limits")?;
     let limit = |row: &Value| Some((row["name"].as_str()?.to_owned(), row["value"].clone()));
+    let kinds: Vec<String> = super::documents::kinds(root)?.into_iter().map(|kind| kind.name).collect();
     let description = json!({
         "contract": contract(root)?,
         "specDigest": digest(root)?,
         "records": {"writes": RECORDS.0, "reads": RECORDS.1},
         "machines": machines.iter().map(|machine| machine["name"].clone()).collect::<Value>(),
-        "kinds": super::schema::KINDS,
+        "kinds": kinds,
         "limits": limits.iter().map(limit).collect::<Option<Map<_, _>>>().context("a limit has a name and a value")?,
     });
     Ok(description.to_string().trim_start_matches('{').to_owned())

@@ -7,6 +7,7 @@ mod faults;
 mod sample;
 
 use super::Output;
+use super::documents::Named;
 use super::ordered::Json;
 use super::schema::{self, Compiled, Id, Node};
 use anyhow::{Context, Result, ensure};
@@ -19,19 +20,19 @@ const EXAMPLES: &str = "spec/schema/examples";
 pub(super) fn generate(root: &Path) -> Result<Vec<Output>> {
     let compiled = schema::compile(root)?;
     let mut outputs = Vec::new();
-    for &(kind, shape) in &compiled.kinds {
-        let mut walk = Walk::new(&compiled, kind);
+    for (Named { name: kind, code }, shape) in &compiled.kinds {
+        let mut walk = Walk::new(&compiled, kind, code);
         for (name, example) in examples(root, kind)? {
             walk.accepted(&format!("example {name}"), &example);
             walk.whole = example.clone();
-            walk.value(shape, &example, &[])?;
+            walk.value(*shape, &example, &[])?;
         }
         if kind == "jsonrpc-request" {
             for (method, shape) in compiled.params.iter().filter(|(method, _)| !method.internal) {
                 walk.request(root, &method.name, *shape)?;
             }
         }
-        walk.complete(shape)?;
+        walk.complete(*shape)?;
         outputs.push((format!("spec/conformance/documents/generated-{kind}.json"), file(&walk.lines)));
     }
     Ok(outputs)
@@ -87,7 +88,9 @@ fn at<'a>(mut value: &'a mut Json, path: &[Step]) -> &'a mut Json {
 
 struct Walk<'a> {
     compiled: &'a Compiled,
-    kind: &'static str,
+    kind: &'a str,
+    /// The code of a fault.
+    code: &'a str,
     /// The example that is changed.
     whole: Json,
     lines: Vec<String>,
@@ -98,13 +101,9 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(compiled: &'a Compiled, kind: &'static str) -> Self {
+    fn new(compiled: &'a Compiled, kind: &'a str, code: &'a str) -> Self {
         let (done, reached) = (BTreeSet::new(), BTreeSet::new());
-        Self { compiled, kind, whole: Json::Null, lines: Vec::new(), done, reached }
-    }
-
-    fn code(&self) -> String {
-        if self.kind.starts_with("jsonrpc") { "jsonrpc-invalid".into() } else { format!("{}-invalid", self.kind) }
+        Self { compiled, kind, code, whole: Json::Null, lines: Vec::new(), done, reached }
     }
 
     fn accepted(&mut self, name: &str, document: &Json) {
@@ -120,7 +119,7 @@ impl<'a> Walk<'a> {
         *at(&mut changed, path) = fault.value.clone();
         let expected = format!(
             "\"error\":{{\"code\":\"{}\",\"pointer\":{}}}",
-            self.code(),
+            self.code,
             Json::from(format!("{place}{}", fault.below)).compact()
         );
         let keyword = fault.keyword.split(' ').next().unwrap_or_default();

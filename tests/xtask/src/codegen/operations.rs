@@ -99,7 +99,7 @@ pub(super) fn generate(root: &Path) -> Result<Vec<Output>> {
     let table = Table::load(root)?;
     table.audit(root)?;
     table.audit_tools()?;
-    let mut outputs = vec![guest::table(&table)?, host::list(&table)?, host::tools(&table)?];
+    let mut outputs = vec![guest::table(&table)?, host::list(&table)?, host::tools(root, &table)?];
     outputs.extend(pages::generate(root, &table)?);
     Ok(outputs)
 }

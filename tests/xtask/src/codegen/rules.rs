@@ -22,6 +22,9 @@ struct Rule {
     source: String,
     #[serde(default = "yes")]
     toggle: bool,
+    /// Whether no JSON Schema can say it: outside users of the schemas must add it.
+    #[serde(default)]
+    beyond: bool,
     /// What a caller can do about it, where that is not plain.
     #[serde(default)]
     next: String,
@@ -48,6 +51,12 @@ pub(super) fn generate(root: &Path) -> Result<Vec<Output>> {
 /// The ids of all rules, in order.
 pub(crate) fn ids(root: &Path) -> Result<Vec<String>> {
     Ok(groups(root)?.into_iter().flat_map(|(_, group)| group.rules).map(|rule| rule.id).collect())
+}
+
+/// The ids of the rules that no JSON Schema can say.
+pub(crate) fn beyond(root: &Path) -> Result<Vec<String>> {
+    let rules = groups(root)?.into_iter().flat_map(|(_, group)| group.rules);
+    Ok(rules.filter(|rule| rule.beyond).map(|rule| rule.id).collect())
 }
 
 /// The rules that say what to do about them, with what they say.
@@ -129,6 +138,15 @@ fn prose(name: &str, group: &Group) -> Result<String> {
     out += "| rule | what holds | else | source |\n|---|---|---|---|\n";
     for Rule { id, code, text, source, .. } in &group.rules {
         writeln!(out, "| {id} | {text} | `{code}` | {source} |")?;
+    }
+    let beyond = group.rules.iter().filter(|rule| rule.beyond).map(|rule| rule.id.as_str());
+    let beyond: Vec<&str> = beyond.collect();
+    if !beyond.is_empty() {
+        writeln!(
+            out,
+            "\nNo JSON Schema can say these, so that outside users of the schemas must add them: {}.",
+            beyond.join(", ")
+        )?;
     }
     Ok(out)
 }

@@ -12,28 +12,12 @@ mod read;
 pub use judge::Answers;
 pub(super) use node::{Arena, Id, Node};
 
+use super::documents::{self, Named};
 use super::operations::{Operation, Table};
 use super::{Output, ordered::Json};
 use anyhow::{Context, Result};
 use read::Reader;
 use std::{collections::BTreeMap, path::Path};
-
-/// The kinds of documents, in the order in which `check` lists them.
-pub const KINDS: &[&str] = &[
-    "envelope",
-    "capabilities",
-    "disposition",
-    "grant",
-    "relationship-proposal",
-    "task-summary",
-    "audit-event",
-    "auth-context",
-    "adapter-submission",
-    "interruption-result",
-    "verification-attestation",
-    "jsonrpc-request",
-    "jsonrpc-response",
-];
 
 const REQUEST: &str = "spec/schema/jsonrpc-request.schema.json";
 
@@ -42,7 +26,7 @@ pub(super) struct Compiled {
     /// Every shape.
     pub(super) arena: Arena,
     /// The root of each kind of document.
-    pub(super) kinds: Vec<(&'static str, Id)>,
+    pub(super) kinds: Vec<(Named, Id)>,
     /// The params of each method.
     pub(super) params: Vec<(Operation, Id)>,
     /// Objects of the shared definitions that stand on their own.
@@ -63,8 +47,9 @@ pub(super) fn compile(root: &Path) -> Result<Compiled> {
     let request = serde_json::from_str(&request_schema(&methods)).context("the generated schema of a request")?;
     let mut reader = Reader::new(root, BTreeMap::from([(REQUEST.to_owned(), request)]));
     let mut kinds = Vec::new();
-    for &kind in KINDS {
-        kinds.push((kind, reader.whole(&format!("spec/schema/{kind}.schema.json"))?));
+    for kind in documents::kinds(root)? {
+        let id = reader.whole(&format!("spec/schema/{}.schema.json", kind.name))?;
+        kinds.push((kind, id));
     }
     let mut params = Vec::new();
     for method in methods {

@@ -156,6 +156,11 @@ impl Table {
 }
 
 impl Machine {
+    /// The names of its states, in order.
+    pub(super) fn state_names(&self) -> Vec<&str> {
+        self.states.iter().map(|state| state.name.as_str()).collect()
+    }
+
     /// The edge of a pair.
     pub(super) fn edge(&self, state: &str, event: &str) -> Option<&Edge> {
         self.edges.iter().find(|edge| edge.from == state && edge.event == event)

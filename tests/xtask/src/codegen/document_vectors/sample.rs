@@ -9,7 +9,7 @@ use std::path::Path;
 /// The last example where `shape` is a kind of document; otherwise a value made up for it.
 pub(super) fn of(root: &Path, compiled: &Compiled, shape: Id) -> Result<Json> {
     if let Some((kind, _)) = compiled.kinds.iter().find(|(_, kind)| *kind == shape)
-        && let Some((_, example)) = examples(root, kind)?.into_iter().next_back()
+        && let Some((_, example)) = examples(root, &kind.name)?.into_iter().next_back()
     {
         return Ok(example);
     }

@@ -1,9 +1,10 @@
 //! What hosts and clients know of the operations without asking a core.
 
-use super::super::{HEADER, Output, literal, pascal};
+use super::super::{HEADER, Output, literal, load, pascal};
 use super::{Operation, Table, Tool, Usual};
 use anyhow::Result;
 use std::fmt::Write;
+use std::path::Path;
 
 /// The list for `host/runtime`: all operations that a transport takes, and what clients usually write.
 pub(super) fn list(table: &Table) -> Result<Output> {
@@ -32,8 +33,8 @@ pub(super) fn list(table: &Table) -> Result<Output> {
     Ok(("host/runtime/src/client/generated/operations.rs".into(), out))
 }
 
-/// What the tools of the MCP server say of themselves.
-pub(super) fn tools(table: &Table) -> Result<Output> {
+/// What the tools of the MCP server say of themselves, and what they say to do about a code.
+pub(super) fn tools(root: &Path, table: &Table) -> Result<Output> {
     let mut out = String::from(HEADER);
     out += "//! The tools of `spec/operations.json`, in its order.\n\nuse super::tools::{Effect, Told};\n\n";
     out += "/// All of them.\npub const TOOLS: &[Told] = &[\n";
@@ -41,6 +42,14 @@ pub(super) fn tools(table: &Table) -> Result<Output> {
         writeln!(out, "    Told {{\n        name: {name:?}, effect: Effect::{}, title: {title:?},", pascal(effect))?;
         writeln!(out, "        told: {},\n    }},", literal(told))?;
     }
-    out += "];\n";
+    out += "];\n\n/// What a model can do about a code with these tools, where that is not plain.\n";
+    out += "pub fn next(code: &str) -> Option<&'static str> {\n    Some(match code {\n";
+    let errors: serde_json::Value = load(root, "spec/errors.json")?;
+    for row in errors["codes"].as_array().into_iter().flatten() {
+        if let (Some(code), Some(next)) = (row["code"].as_str(), row["tool"].as_str()) {
+            writeln!(out, "        {code:?} => {next:?},")?;
+        }
+    }
+    out += "        _ => return None,\n    })\n}\n";
     Ok(("host/server/src/mcp/generated.rs".into(), out))
 }

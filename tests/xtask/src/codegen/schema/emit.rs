@@ -31,7 +31,7 @@ pub(super) fn rust(compiled: &Compiled) -> Result<String> {
     table(&mut out, "Alternatives.", "ALTERNATIVES", "u16", tables.alternatives.iter().map(u16::to_string));
     table(&mut out, "Methods: name, shape of the params.", "PARAMS", "(u16, u16)", pairs(&params));
     for (kind, id) in &compiled.kinds {
-        constant(&mut out, &format!("A whole document of kind `{kind}`."), kind, *id)?;
+        constant(&mut out, &format!("A whole document of kind `{}`.", kind.name), &kind.name, *id)?;
     }
     for (name, id) in &compiled.fragments {
         constant(&mut out, &format!("The shared definition `{name}`."), name, *id)?;
