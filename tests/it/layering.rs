@@ -1,5 +1,7 @@
 //! Who may depend on whom: the table of ARCHITECTURE.md, read off `cargo metadata`.
 
+mod modules;
+
 use serde_json::Value;
 use std::{collections::BTreeMap, collections::BTreeSet, process::Command};
 

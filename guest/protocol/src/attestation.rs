@@ -3,6 +3,7 @@
 //! Every function is pure and total: anchors, the time and what the attestation must be about are arguments. The order
 //! of the checks is that of `spec/rules/attestation.json`, and part of the contract. Prose: `spec/attestation.md`.
 
+mod algorithm;
 mod anchors;
 mod base64;
 mod expected;

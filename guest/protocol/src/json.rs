@@ -10,6 +10,7 @@
 //! Not here: what a document must contain ([`parse_document`] only adds the number rule of protocol documents).
 
 mod canonical;
+mod limits;
 mod members;
 mod number;
 mod parser;
@@ -19,38 +20,13 @@ mod tree;
 mod value;
 mod writer;
 
-pub use tree::Tree;
-pub use value::{Items, Kind, Members, Value};
+pub use limits::{INTEGER_MAX, Limits};
+pub use tree::{Kind, Tree};
+pub use value::{Items, Members, Value};
 pub use writer::Writer;
 
-use crate::generated::limits;
 use crate::rules::check;
 use crate::{Error, Rule};
-
-/// The largest integer that a double and every number below it hold exactly: 2^53-1.
-pub const INTEGER_MAX: i64 = 9_007_199_254_740_991;
-
-/// What a text may cost. Texts over 2^32-2 bytes are refused whatever `bytes_max` says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Length of the text in bytes.
-    pub bytes_max: usize,
-    /// Nesting of arrays and objects; 0 allows scalars only.
-    pub depth_max: usize,
-    /// Members and elements, all together.
-    pub members_max: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        let size = |limit: i64| usize::try_from(limit).unwrap_or(usize::MAX);
-        Self {
-            bytes_max: size(limits::DOCUMENT_BYTES_MAX),
-            depth_max: size(limits::DOCUMENT_DEPTH_MAX),
-            members_max: size(limits::DOCUMENT_MEMBERS_MAX),
-        }
-    }
-}
 
 /// Received bytes as text. Errors: `json-encoding` for what is not UTF-8 (CJ-2) or starts with a byte-order mark (CJ-3).
 pub fn text(bytes: &[u8]) -> Result<&str, Error> {

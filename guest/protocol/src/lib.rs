@@ -35,9 +35,11 @@ pub mod json;
 pub mod kernel;
 pub mod lifecycle;
 pub mod operations;
+mod registry;
 pub mod rendering;
 mod retention;
 pub mod rules;
+mod schema;
 mod submission;
 pub mod time;
 

@@ -5,7 +5,7 @@ mod table;
 
 use crate::Error;
 use crate::kernel::operation::Entry;
-use crate::kernel::{Answer, Evaluated, Operation, Request, Step, decide as framed};
+use crate::kernel::{Answer, Evaluated, Operation, Request, Step, context::Given, decide as framed};
 
 /// The operation with this name.
 pub(crate) fn find(name: &str) -> Option<&'static Entry> {
@@ -28,7 +28,7 @@ pub fn decide(
     now: f64,
     entropy: &str,
 ) -> Result<Step, Error> {
-    framed::decide(find, request, framed::Given { answers, evaluated }, now, entropy)
+    framed::decide(find, request, Given { answers, evaluated }, now, entropy)
 }
 
 #[cfg(test)]

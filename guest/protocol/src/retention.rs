@@ -2,4 +2,5 @@
 
 pub(crate) mod content;
 pub(crate) mod expiry;
+pub(crate) mod hooks;
 pub(crate) mod purge;

@@ -3,7 +3,7 @@
 //! A fault in any anchor is an error of the list. Skipping a bad anchor would turn a typing error into "denied", or
 //! into trust in the anchor after it.
 
-use super::key::{Algorithm, Key};
+use super::{algorithm::Algorithm, key::Key};
 use crate::{
     Error, Rule,
     generated::limits,

@@ -3,37 +3,13 @@
 //! What is accepted here is accepted by the common libraries too; what they disagree about (small order, torsion,
 //! malleable encodings) is refused, most of it when the key is loaded.
 
-use super::spki;
+use super::{algorithm::Algorithm, spki};
 use crate::{
     Rule,
     rules::{Broken, check},
 };
 use alloc::boxed::Box;
 use p256::ecdsa::signature::Verifier;
-
-/// A signature algorithm of the draft.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Algorithm {
-    /// Pure Ed25519 (RFC 8032).
-    Ed25519,
-    /// ECDSA on P-256 with SHA-256, signatures in DER.
-    EcdsaP256Sha256,
-}
-
-impl Algorithm {
-    /// The algorithm that documents call `name`.
-    pub(super) fn from_name(name: &str) -> Option<Self> {
-        [Self::Ed25519, Self::EcdsaP256Sha256].into_iter().find(|algorithm| algorithm.name() == name)
-    }
-
-    /// What documents call it.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Ed25519 => "ed25519",
-            Self::EcdsaP256Sha256 => "ecdsa-p256-sha256",
-        }
-    }
-}
 
 /// A public key that passed rules AT-12 to AT-16. There is no other way to make one.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@
 //! compared with a constant; other key types, parameters, compressed points and trailing bytes have no way in.
 
 use super::{
+    algorithm::Algorithm,
     base64::{self, Form},
-    key::Algorithm,
 };
 use crate::{
     Rule,

@@ -5,12 +5,13 @@
 //! are the same. Only what the target's side does with a proposal shows that there is one.
 
 use crate::authority::{
+    budget::{Budget, charge},
     gate::not_ahead,
     grant::Grant,
+    own::page_of,
     proposal::{self, Proposal},
     task::{self, Task},
 };
-use crate::delivery::{budget::Budget, reads, scene::not_visible, send::charge};
 use crate::documents::{Document, Kind};
 use crate::generated::limits;
 use crate::generated::machines::{self, ProposalEvent};
@@ -21,9 +22,10 @@ use crate::kernel::{
     boxes::Box,
     context::Context,
     fields::Fields,
-    flow::{Flow, damaged},
+    flow::{Flow, damaged, not_visible},
     keys,
     names::{TaskName, only},
+    pages::page,
     records::{Party, Row},
     streams::Streams,
 };
@@ -217,11 +219,11 @@ fn answer(cx: &Context<'_>, proposal: &Proposal, replay: Option<bool>) -> Flow<S
 /// `relationships.listProposals`: those from and to a task, in the order in which it learned of them. A task is shown no
 /// free text of a peer: that is for whoever decides.
 pub(crate) fn list(cx: &mut Context<'_>) -> Flow<String> {
-    let (own, query) = reads::page_of(cx, Proposal::find_of)?;
+    let (own, query) = page_of(cx, Proposal::find_of)?;
     let rows = cx.rows(&query)?;
     let kind = cx.principal.kind;
     let mut w = Writer::new();
-    let mut next = reads::page(cx).0;
+    let mut next = page(cx).0;
     w.begin_object();
     w.key("items");
     w.begin_array();

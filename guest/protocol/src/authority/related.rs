@@ -3,9 +3,9 @@
 
 use crate::authority::{
     grant::{self, Grant},
+    own::page_of,
     task::{self, Task},
 };
-use crate::delivery::reads;
 use crate::json::Writer;
 use crate::kernel::{
     PrincipalKind,
@@ -16,6 +16,7 @@ use crate::kernel::{
     flow::Flow,
     keys,
     names::only,
+    pages::page,
     records::{Party, Row, parse, put_int, put_text},
     streams::Streams,
 };
@@ -25,9 +26,8 @@ use alloc::{string::String, vec::Vec};
 
 /// `relationships.list`: every grant from or to a task, in the order in which it learned of them.
 pub(crate) fn list(cx: &mut Context<'_>) -> Flow<String> {
-    let (own, query) =
-        reads::page_of(cx, |tenant, own, after, limit| Grant::find_of(tenant, own, false, after, limit))?;
-    let mut next = reads::page(cx).0;
+    let (own, query) = page_of(cx, |tenant, own, after, limit| Grant::find_of(tenant, own, false, after, limit))?;
+    let mut next = page(cx).0;
     let mut w = Writer::new();
     w.begin_object();
     w.key("items");
@@ -149,8 +149,8 @@ fn consented(grant: &Grant) -> String {
 
 /// `tasks.listRelated`: whom a current grant relates a task to, in either direction, and what the grant shows of it.
 pub(crate) fn list_related(cx: &mut Context<'_>) -> Flow<String> {
-    let (own, query) = reads::page_of(cx, |tenant, own, after, limit| Grant::find_of(tenant, own, true, after, limit))?;
-    let mut next = reads::page(cx).0;
+    let (own, query) = page_of(cx, |tenant, own, after, limit| Grant::find_of(tenant, own, true, after, limit))?;
+    let mut next = page(cx).0;
     let mut grants = Vec::new();
     for row in cx.rows(&query)? {
         next = keys::last_number(&row.key)?;

@@ -2,13 +2,9 @@
 
 use crate::authority::{
     grant::{self, Grant},
+    hooks::{self, Revoked},
     proposals,
     task::Task,
-};
-use crate::delivery::{
-    life::Life,
-    relabel::{self, Label, PAGE},
-    scene::not_visible,
 };
 use crate::digest::sha256_text;
 use crate::documents::{Document, Kind, grant::integrity_digest};
@@ -20,7 +16,7 @@ use crate::kernel::{
     boxes::Box,
     context::Context,
     fields::Fields,
-    flow::{Flow, Stop},
+    flow::{Flow, Stop, no_cursor, not_visible},
     names::{TaskName, only},
     records::{Row, put_raw, put_text},
     streams::Streams,
@@ -203,27 +199,30 @@ fn actor(cx: &Context<'_>, w: &mut Writer) {
     w.end_object();
 }
 
-/// `relationships.revoke`: at once, since every gate reads the grant. Steers and interrupts that are bound to it are
-/// marked revoked, a page in the same commit and the rest in further ones.
-pub(crate) fn revoke(cx: &mut Context<'_>) -> Flow<String> {
+/// `relationships.revoke`: at once, since every gate reads the grant. What `hooks` find that
+/// rests on it changes with it, a page in the same commit and the rest in further ones.
+pub(crate) fn revoke(cx: &mut Context<'_>, hooks: &[Revoked]) -> Flow<String> {
     cx.control_plane()?;
     if let Some(cursor) = &cx.request.cursor {
-        return revoke_rest(cx, cursor);
+        return revoke_rest(cx, hooks, cursor);
     }
     let issuer = cx.owner_in("owner").map_or_else(|| cx.owner_scope(), Into::into);
     let own = Grant::id(cx.tenant(), cx.params.text("grantId")?, &issuer);
-    cx.hint(&Life::find_bound(cx.tenant(), &own, PAGE));
+    for query in hooks::queries(cx.tenant(), hooks, own.as_str()) {
+        cx.hint(&query);
+    }
     let mut row = revocable(cx)?;
     let grant = &row.record;
-    let bound = Life::find_bound(cx.tenant(), &row.id, PAGE);
+    let reached = hooks::queries(cx.tenant(), hooks, row.id.as_str());
     let (source, target) = (grant.source.key(cx.tenant()), grant.target.key(cx.tenant()));
-    cx.fetch(&[&bound, &Box::find(&source), &Box::find(&target)])?;
+    let boxes = [Box::find(&source), Box::find(&target)];
+    cx.fetch(&reached.iter().chain(&boxes).collect::<Vec<_>>())?;
     let replayed = cx.replayed()?;
     check(Rule::OP7, grant.version == cx.params.int("expectedGrantVersion")?)?;
     let known = grant.revoked.is_some();
-    let (lives, more) = relabel::page(cx, &bound)?;
+    let pages = hooks::pages(cx, &reached)?;
     if replayed {
-        return Ok(revocation(&row.record, 0, !lives.is_empty(), true));
+        return Ok(revocation(&row.record, 0, pages.iter().any(|page| !page.rows.is_empty()), true));
     }
     let mut streams = Streams::default();
     streams.load(cx, [source.clone(), target.clone()])?;
@@ -234,34 +233,29 @@ pub(crate) fn revoke(cx: &mut Context<'_>) -> Flow<String> {
         let entries = row.record.entries(cx.tenant());
         cx.write(grant::COLLECTION, &row.id, row.revision, row.record.text(), entries);
     }
-    let invalidated = invalidate(cx, streams, lives)?;
+    let invalidated = hooks::apply(cx, &mut streams, hooks, &row, &pages)?;
+    streams.save(cx);
+    let more = pages.iter().any(|page| page.more);
     cx.proceed = more.then(|| row.id.clone());
     cx.resource = Some((row.id, row.record.version));
     Ok(revocation(&row.record, invalidated, more, known))
 }
 
-/// Marks a page of what is bound to a revoked grant; how much of it changed.
-fn invalidate(cx: &mut Context<'_>, mut streams: Streams, lives: Vec<Row<Life>>) -> Flow<i64> {
-    let mut invalidated = 0_i64;
-    for life in lives {
-        let relabelled = relabel::relabel(cx, &mut streams, life, Label::Revoked)?;
-        invalidated = invalidated.saturating_add(i64::from(relabelled.is_some()));
-    }
-    streams.save(cx);
-    Ok(invalidated)
-}
-
 /// Goes on with the grant in the cursor, which is revoked.
-fn revoke_rest(cx: &mut Context<'_>, cursor: &str) -> Flow<String> {
-    let bound = Life::find_bound(cx.tenant(), cursor, PAGE);
-    cx.hint(&bound);
-    let row = Grant::read(cx.lookup(grant::COLLECTION, cursor)?.ok_or_else(relabel::no_cursor)?)?;
+fn revoke_rest(cx: &mut Context<'_>, hooks: &[Revoked], cursor: &str) -> Flow<String> {
+    let reached = hooks::queries(cx.tenant(), hooks, cursor);
+    for query in &reached {
+        cx.hint(query);
+    }
+    let row = Grant::read(cx.lookup(grant::COLLECTION, cursor)?.ok_or_else(no_cursor)?)?;
     let grant = &row.record;
-    grant.revoked.ok_or_else(relabel::no_cursor)?;
-    let (lives, more) = relabel::page(cx, &bound)?;
+    grant.revoked.ok_or_else(no_cursor)?;
+    let pages = hooks::pages(cx, &reached)?;
     let mut streams = Streams::default();
     streams.load(cx, [grant.source.key(cx.tenant()), grant.target.key(cx.tenant())])?;
-    let invalidated = invalidate(cx, streams, lives)?;
+    let invalidated = hooks::apply(cx, &mut streams, hooks, &row, &pages)?;
+    streams.save(cx);
+    let more = pages.iter().any(|page| page.more);
     cx.proceed = more.then(|| cursor.into());
     Ok(revocation(&row.record, invalidated, more, false))
 }

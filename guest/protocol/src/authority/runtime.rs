@@ -1,16 +1,11 @@
-//! `tasks.updateRuntime`, `tasks.rotateIncarnation`: a task moves on, and undecided mail that speaks of what is over is
-//! marked stale, so that its sender learns of it. What one commit cannot hold follows in further ones.
+//! `tasks.updateRuntime`, `tasks.rotateIncarnation`: a task moves on, and with it whatever other domains have that
+//! speaks of what is over (see [`hooks`]). What one commit cannot hold follows in further ones.
 
 use crate::authority::{
-    gate::staleness,
+    hooks::{self, Rotated, RuntimeChanged},
     task::{self, Task},
     tasks,
 };
-use crate::delivery::{
-    life::Life,
-    relabel::{self, Label, PAGE},
-};
-use crate::generated::machines::Reason;
 use crate::json::Writer;
 use crate::kernel::{
     Query,
@@ -18,7 +13,7 @@ use crate::kernel::{
     boxes::Box,
     context::Context,
     fields::Fields,
-    flow::Flow,
+    flow::{Flow, no_cursor},
     records::{Party, Row},
     streams::Streams,
 };
@@ -28,20 +23,23 @@ use alloc::{format, string::String, vec::Vec};
 
 /// `tasks.updateRuntime`: what the task is at. Members that are absent keep their value; objectiveVersion never goes
 /// down.
-pub(crate) fn update(cx: &mut Context<'_>) -> Flow<String> {
+pub(crate) fn update(cx: &mut Context<'_>, hooks: &[RuntimeChanged]) -> Flow<String> {
     if let Some(cursor) = &cx.request.cursor {
-        return update_rest(cx, cursor);
+        return update_rest(cx, hooks, cursor);
     }
     let runtime = cx.params.member("runtime")?;
     if let Some(own) = own_party(cx, "task")? {
-        cx.hint(&Life::find_urgent(cx.tenant(), &own, 0, PAGE));
+        for query in hooks::queries(cx.tenant(), hooks, &own) {
+            cx.hint(&query);
+        }
     }
     let mut row = tasks::changeable(cx, "task")?;
     if cx.replayed()? {
         return Ok(tasks::view(&row.record));
     }
-    let mail = Life::find_urgent(cx.tenant(), &row.record.party, 0, PAGE);
-    cx.fetch(&[&mail, &Box::find(&row.id)])?;
+    let reached = hooks::queries(cx.tenant(), hooks, &row.record.party);
+    let own = [Box::find(&row.id)];
+    cx.fetch(&reached.iter().chain(&own).collect::<Vec<_>>())?;
     let mut streams = Streams::default();
     streams.load(cx, [row.id.clone()])?;
     tasks::current(cx, &row.record)?;
@@ -51,21 +49,25 @@ pub(crate) fn update(cx: &mut Context<'_>) -> Flow<String> {
     row.record.revision = row.record.revision.saturating_add(1);
     let told = detail(&[("runtimeDigest", &runtime.digest())]);
     tasks::save(cx, &mut streams, &row, "task-runtime-updated", told)?;
-    mark_stale(cx, &mut streams, &row, &mail)?;
+    let pages = hooks::pages(cx, &reached)?;
+    cx.proceed = hooks::places(&pages)?.map(|places| format!("{places}:{}", row.id));
+    hooks::apply(cx, &mut streams, hooks, &row, &pages)?;
     streams.save(cx);
     Ok(tasks::view(&row.record))
 }
 
-/// Goes on after the order number in the cursor, for the task in it.
-fn update_rest(cx: &mut Context<'_>, cursor: &str) -> Flow<String> {
-    let named = cursor.split_once(':').and_then(|(after, id)| Some((after.parse::<i64>().ok()?, id)));
-    let (after, id) = named.ok_or_else(relabel::no_cursor)?;
+/// Goes on after the order numbers in the cursor, for the task in it.
+fn update_rest(cx: &mut Context<'_>, hooks: &[RuntimeChanged], cursor: &str) -> Flow<String> {
+    let (places, id) = cursor.split_once(':').ok_or_else(no_cursor)?;
+    let places = hooks::read_places(hooks, places)?;
     let row = continued(cx, id)?;
-    let mail = Life::find_urgent(cx.tenant(), &row.record.party, after.saturating_add(1), PAGE);
-    cx.fetch(&[&mail])?;
+    let reached = hooks::queries_after(cx.tenant(), hooks, &row.record.party, &places);
+    cx.fetch(&reached.iter().flatten().collect::<Vec<_>>())?;
     let mut streams = Streams::default();
     streams.load(cx, [row.id.clone()])?;
-    mark_stale(cx, &mut streams, &row, &mail)?;
+    let pages = hooks::pages_of(cx, &reached)?;
+    cx.proceed = hooks::places(&pages)?.map(|places| format!("{places}:{}", row.id));
+    hooks::apply(cx, &mut streams, hooks, &row, &pages)?;
     streams.save(cx);
     Ok(tasks::view(&row.record))
 }
@@ -73,29 +75,7 @@ fn update_rest(cx: &mut Context<'_>, cursor: &str) -> Flow<String> {
 /// The task that a continuation is about.
 fn continued(cx: &mut Context<'_>, id: &str) -> Flow<Row<Task>> {
     cx.hint(&Box::find(id));
-    Task::read(cx.lookup(task::COLLECTION, id)?.ok_or_else(relabel::no_cursor)?)
-}
-
-/// Marks the steers and interrupts of a page whose freshness does not fit the task any more.
-fn mark_stale(cx: &mut Context<'_>, streams: &mut Streams, row: &Row<Task>, mail: &Query) -> Flow<()> {
-    let (lives, more) = relabel::page(cx, mail)?;
-    if let Some(last) = lives.last().filter(|_| more) {
-        cx.proceed = Some(format!("{}:{}", last.record.cursor, row.id));
-    }
-    let mut stale = Vec::new();
-    for life in lives {
-        let reason = life.record.freshness.as_deref().map(|freshness| staleness(freshness, &row.record)).transpose()?;
-        if let Some(reason) = reason.flatten() {
-            stale.push((life, reason));
-        }
-    }
-    let tenant = cx.tenant();
-    let senders: Vec<String> = stale.iter().map(|(life, _)| life.record.sender.key(tenant)).collect();
-    streams.load(cx, senders)?;
-    for (life, reason) in stale {
-        relabel::relabel(cx, streams, life, Label::Stale(reason))?;
-    }
-    Ok(())
+    Task::read(cx.lookup(task::COLLECTION, id)?.ok_or_else(no_cursor)?)
 }
 
 /// The party that the params name in `member`, where it can only be one of the caller's own scope.
@@ -105,19 +85,19 @@ fn own_party(cx: &Context<'_>, member: &str) -> Flow<Option<Party>> {
 
 /// `tasks.rotateIncarnation`: retires an incarnation and registers the next one of the same task and owner, which keeps
 /// what the task consented to. Grants, claims and credentials of the old one end with it.
-pub(crate) fn rotate(cx: &mut Context<'_>) -> Flow<String> {
+pub(crate) fn rotate(cx: &mut Context<'_>, hooks: &[Rotated]) -> Flow<String> {
     cx.control_plane()?;
     if let Some(cursor) = &cx.request.cursor {
-        return rotate_rest(cx, cursor);
+        return rotate_rest(cx, hooks, cursor);
     }
     let input = cx.params.member("next")?;
     tasks::adapter_reference(input.get("adapterRef"))?;
     check(Rule::TK7, input.text("taskId")? == cx.params.member("previous")?.text("taskId")?)?;
     if let Some(own) = own_party(cx, "previous")? {
-        rotation_facts(cx, &own)?;
+        rotation_facts(cx, hooks, &own)?;
     }
     let previous = tasks::changeable(cx, "previous")?;
-    let (mail, next) = rotation_facts(cx, &previous.record.party)?;
+    let (reached, next) = rotation_facts(cx, hooks, &previous.record.party)?;
     cx.fetch(&[])?;
     let mut streams = Streams::default();
     streams.load(cx, [previous.id.clone(), next.id.clone()])?;
@@ -133,44 +113,47 @@ pub(crate) fn rotate(cx: &mut Context<'_>) -> Flow<String> {
         }
     };
     if !replayed {
-        leave_behind(cx, &mut streams, &previous, &mail)?;
+        leave_behind(cx, &mut streams, hooks, &previous, &reached)?;
     }
     Ok(rotation(&previous.record, &next.record))
 }
 
-/// Marks a page of what was sent to an incarnation that is over.
-fn leave_behind(cx: &mut Context<'_>, streams: &mut Streams, previous: &Row<Task>, mail: &Query) -> Flow<()> {
-    let (lives, more) = relabel::page(cx, mail)?;
-    relabel::streams(cx, streams, &lives)?;
-    cx.proceed = more.then(|| previous.id.clone());
-    for life in lives {
-        relabel::relabel(cx, streams, life, Label::Stale(Reason::StaleIncarnation))?;
-    }
+/// Lets a page of what reached for the incarnation that is over change.
+fn leave_behind(
+    cx: &mut Context<'_>,
+    streams: &mut Streams,
+    hooks: &[Rotated],
+    previous: &Row<Task>,
+    reached: &[Query],
+) -> Flow<()> {
+    let pages = hooks::pages(cx, reached)?;
+    hooks::apply(cx, streams, hooks, previous, &pages)?;
+    cx.proceed = pages.iter().any(|page| page.more).then(|| previous.id.clone());
     streams.save(cx);
     Ok(())
 }
 
 /// Goes on with the incarnation in the cursor, which is retired.
-fn rotate_rest(cx: &mut Context<'_>, cursor: &str) -> Flow<String> {
+fn rotate_rest(cx: &mut Context<'_>, hooks: &[Rotated], cursor: &str) -> Flow<String> {
     let previous = continued(cx, cursor)?;
-    previous.record.retired_at.ok_or_else(relabel::no_cursor)?;
-    let mail = Life::find_open(cx.tenant(), &previous.record.party, 0, PAGE);
-    leave_behind(cx, &mut Streams::default(), &previous, &mail)?;
+    previous.record.retired_at.ok_or_else(no_cursor)?;
+    let reached = hooks::queries(cx.tenant(), hooks, &previous.record.party);
+    leave_behind(cx, &mut Streams::default(), hooks, &previous, &reached)?;
     Ok(tasks::view(&previous.record))
 }
 
-/// Asks for what a rotation of `previous` needs; the undecided mail of it, and the next incarnation as the params name
-/// it.
-fn rotation_facts(cx: &mut Context<'_>, previous: &Party) -> Flow<(Query, Row<Task>)> {
+/// Asks for what a rotation of `previous` needs; the pages of what reaches for it, and the next incarnation as the
+/// params name it.
+fn rotation_facts(cx: &mut Context<'_>, hooks: &[Rotated], previous: &Party) -> Flow<(Vec<Query>, Row<Task>)> {
     let tenant = cx.tenant();
     let record = Task::from_input(cx.params.member("next")?, previous.owner.clone())?;
     let id = record.party.key(tenant);
-    let mail = Life::find_open(tenant, previous, 0, PAGE);
+    let reached = hooks::queries(tenant, hooks, previous);
     let own = Task::find_own(tenant, &record.party.owner, &record.party.incarnation);
-    for query in [&mail, &own, &Box::find(&previous.key(tenant)), &Box::find(&id)] {
+    for query in reached.iter().chain([&own, &Box::find(&previous.key(tenant)), &Box::find(&id)]) {
         cx.hint(query);
     }
-    Ok((mail, Row { id, revision: 0, record }))
+    Ok((reached, Row { id, revision: 0, record }))
 }
 
 /// One ends, the next begins, in one commit.

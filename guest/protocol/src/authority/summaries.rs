@@ -9,7 +9,6 @@ use crate::authority::{
     summary::{self, Reach, Summary},
     task::{self, Task},
 };
-use crate::delivery::scene::not_visible;
 use crate::documents::{Document, Kind};
 use crate::json::Value;
 use crate::kernel::{
@@ -18,7 +17,7 @@ use crate::kernel::{
     boxes::{self, Box},
     context::Context,
     fields::Fields,
-    flow::{Flow, damaged},
+    flow::{Flow, damaged, not_visible},
     names::{TaskName, only},
     records::{Party, Row},
     streams::Streams,

@@ -10,8 +10,12 @@ mod shown;
 
 use crate::delivery::{
     admission::{Admission, Admitted},
-    mailbox::disposition,
-    scene::{Role, Scene, not_visible},
+    guard::{self, Guard},
+    holder::Hooks,
+    life::disposition,
+    relabel::release,
+    scene::{Role, Scene, with_message},
+    target::{adapter, hints},
 };
 use crate::digest::sha256_text;
 use crate::generated::limits;
@@ -21,22 +25,19 @@ use crate::kernel::{
     audit::detail,
     context::Context,
     fields::Fields,
-    flow::{Flow, damaged},
+    flow::{Flow, damaged, not_visible},
+    guard::Moment,
 };
 use crate::rendering::Rendering;
 use crate::rules::check;
-use crate::submission::{
-    prepare::{adapter, hints},
-    resolve::relabel,
-};
 use crate::{Rule, time};
 use alloc::string::{String, ToString};
 use shown::Shown;
 
 /// `adapter.prepareContextAdmission`.
-pub(crate) fn prepare(cx: &mut Context<'_>) -> Flow<String> {
+pub(crate) fn prepare(cx: &mut Context<'_>, hooks: Hooks) -> Flow<String> {
     let (mut scene, replayed) = receive(cx)?;
-    gate(cx, &scene)?;
+    gate(cx, hooks.guards, Moment::Prepare, &scene)?;
     if replayed {
         return prepared_again(cx, &scene);
     }
@@ -81,16 +82,16 @@ pub(crate) fn prepare(cx: &mut Context<'_>) -> Flow<String> {
 /// The message in the params, for its live receiver; whether the call was made before.
 fn receive(cx: &mut Context<'_>) -> Flow<(Scene, bool)> {
     let name = cx.message_in_params()?;
-    hints(cx, Some(name));
-    let (scene, role) = cx.scene(name)?;
+    hints(cx, name);
+    let (scene, role) = cx.scene_with(name, with_message)?;
     scene.receiver_acts(role)?;
     let replayed = cx.replayed()?;
     Ok((scene, replayed))
 }
 
 /// What a caller must pass today to be shown the content, whether for the first time or again.
-fn gate(cx: &mut Context<'_>, scene: &Scene) -> Flow<()> {
-    scene.authorise(cx)?;
+fn gate(cx: &mut Context<'_>, guards: &[Guard], moment: Moment, scene: &Scene) -> Flow<()> {
+    guard::ask(cx, guards, moment, scene)?;
     scene.unexpired(cx.now)?;
     let life = &scene.life.record;
     check(Rule::CX1, life.intent == "suggest")?;
@@ -147,7 +148,7 @@ fn prepared(scene: &Scene, admission: &Admission, shown: &Shown, replay: bool) -
 }
 
 /// `adapter.confirmContextAdmission`: whoever holds the token says, with evidence, that the rendering was shown.
-pub(crate) fn confirm(cx: &mut Context<'_>) -> Flow<String> {
+pub(crate) fn confirm(cx: &mut Context<'_>, hooks: Hooks) -> Flow<String> {
     let name = cx.message_in_params()?;
     let (scene, role) = cx.scene(name)?;
     scene.receiver_acts(role)?;
@@ -161,11 +162,11 @@ pub(crate) fn confirm(cx: &mut Context<'_>) -> Flow<String> {
     let admission = admission.cloned().ok_or_else(|| damaged("admission"))?;
     scene.at_revision(cx)?;
     let evidence = evidence::of(&admission, cx.params.member("evidence")?, true)?;
-    admitted(cx, scene, "confirmed", evidence)
+    admitted(cx, scene, hooks, "confirmed", evidence)
 }
 
 /// Records that the rendering was shown, and moves the delivery where that is news.
-fn admitted(cx: &mut Context<'_>, mut scene: Scene, how: &str, evidence: String) -> Flow<String> {
+fn admitted(cx: &mut Context<'_>, mut scene: Scene, hooks: Hooks, how: &str, evidence: String) -> Flow<String> {
     let life = &mut scene.life.record;
     let admission = life.admission.take().ok_or_else(|| damaged("admission"))?;
     // A receipt that turned up meanwhile may have moved it further.
@@ -183,13 +184,13 @@ fn admitted(cx: &mut Context<'_>, mut scene: Scene, how: &str, evidence: String)
     ]);
     life.admitted = Some(Admitted { how: how.into(), digest: rendering, bytes, evidence, at: cx.now });
     scene.record(cx, "context-admitted", told)?;
-    relabel(cx, &mut scene)?;
+    release(cx, &mut scene, hooks.resolved)?;
     let scene = scene.save(cx, false)?;
     Ok(disposition(&scene.life))
 }
 
 /// `adapter.recoverContextAdmission`: the token is lost, or its holder is gone.
-pub(crate) fn recover(cx: &mut Context<'_>) -> Flow<String> {
+pub(crate) fn recover(cx: &mut Context<'_>, hooks: Hooks) -> Flow<String> {
     let name = cx.message_in_params()?;
     let (scene, role) = cx.scene(name)?;
     if matches!(role, Role::Sender | Role::SenderOwner | Role::Host) {
@@ -212,27 +213,27 @@ pub(crate) fn recover(cx: &mut Context<'_>) -> Flow<String> {
     match evidence {
         Some(evidence) => {
             let evidence = evidence::of(&admission, evidence, false)?;
-            admitted(cx, scene, "recovered", evidence)
+            admitted(cx, scene, hooks, "recovered", evidence)
         }
-        None => release(cx, scene, resolution),
+        None => give_up(cx, scene, hooks, resolution),
     }
 }
 
 /// Ends an admission that did not put the message before a model, at least not as it is.
-fn release(cx: &mut Context<'_>, mut scene: Scene, resolution: &str) -> Flow<String> {
+fn give_up(cx: &mut Context<'_>, mut scene: Scene, hooks: Hooks, resolution: &str) -> Flow<String> {
     let Some(admission) = scene.life.record.admission.take() else { return Err(damaged("admission")) };
     let told = detail(&[("renderingDigest", &admission.digest), ("resolution", resolution)]);
     scene.record(cx, "context-admission-ended", told)?;
-    relabel(cx, &mut scene)?;
+    release(cx, &mut scene, hooks.resolved)?;
     let scene = scene.save(cx, false)?;
     Ok(disposition(&scene.life))
 }
 
 /// `adapter.admitContext`: a client that pulls reads the message into its model's context. What was read can be read
 /// again, which moves no state, but is recorded.
-pub(crate) fn admit_context(cx: &mut Context<'_>) -> Flow<String> {
+pub(crate) fn admit_context(cx: &mut Context<'_>, hooks: Hooks) -> Flow<String> {
     let (mut scene, replayed) = receive(cx)?;
-    gate(cx, &scene)?;
+    gate(cx, hooks.guards, Moment::Admit, &scene)?;
     let life = &scene.life.record;
     let stands = matches!(life.delivery, Delivery::ContextAdmitted | Delivery::AdapterSubmitted);
     let again = life.admitted.is_some() && life.decision == Decision::Accepted && stands;

@@ -30,7 +30,7 @@ struct Staged {
 /// `messages.sendBatch`.
 pub(crate) fn send_batch(cx: &mut Context<'_>) -> Flow<String> {
     let envelopes: Vec<Value<'_>> = cx.params.member("envelopes")?.items().collect();
-    let mut answers = cx.answers().to_vec();
+    let mut answers = cx.checked_answers()?.to_vec();
     let mut staged = Staged::default();
     let mut items = Vec::new();
     // Before all facts are there, this only finds out what is missing, for all messages at once.

@@ -1,6 +1,7 @@
 //! What was seen of a message, in a row beside its life: the evidence of its outcome, and what an interrupt did. The life
 //! holds digests and states only; this is what a purge has to reach.
 
+use crate::delivery::names::MessageName;
 use crate::json::Writer;
 use crate::kernel::{
     Query, Stored,
@@ -8,7 +9,6 @@ use crate::kernel::{
     fields::Fields,
     flow::Flow,
     keys,
-    names::MessageName,
     records::{Row, parse, put_raw},
 };
 use alloc::{string::String, vec::Vec};
@@ -79,14 +79,10 @@ impl Context<'_> {
         self.lookup(COLLECTION, &Evidence::id(life, kind))?.map(Evidence::read).transpose()
     }
 
-    /// Asks in the first round for the evidence about the message that the params name, and in the second where other
-    /// scopes use the same ids.
-    pub fn bring_evidence(&mut self, name: MessageName<'_>) {
+    /// Asks in the first round for the evidence about the message that the params name; [`with_evidence`] does in the
+    /// second, where other scopes use the same ids.
+    pub fn hint_evidence(&mut self, name: MessageName<'_>) {
         self.hint(&Evidence::find(self.tenant(), name));
-        self.bring = Some(|cx, life| {
-            cx.want(COLLECTION, &Evidence::id(life, OUTCOME));
-            cx.want(COLLECTION, &Evidence::id(life, INTERRUPTION));
-        });
     }
 
     /// Writes evidence in place of what `known` is.
@@ -94,4 +90,10 @@ impl Context<'_> {
         let revision = known.map_or(0, |row| row.revision);
         self.write(COLLECTION, &Evidence::id(life, kind), revision, evidence.text(), Vec::new());
     }
+}
+
+/// All evidence about a message is needed with it.
+pub(crate) fn with_evidence(cx: &mut Context<'_>, life: &str) {
+    cx.want(COLLECTION, &Evidence::id(life, OUTCOME));
+    cx.want(COLLECTION, &Evidence::id(life, INTERRUPTION));
 }

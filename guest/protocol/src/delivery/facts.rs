@@ -3,11 +3,16 @@
 
 use crate::Rule;
 use crate::delivery::{
-    mailbox::disposition,
-    scene::{Role, Scene, not_visible},
+    life::disposition,
+    scene::{Role, Scene},
 };
 use crate::generated::machines::{Decision, DeliveryEvent};
-use crate::kernel::{audit::detail, context::Context, fields::Fields, flow::Flow};
+use crate::kernel::{
+    audit::detail,
+    context::Context,
+    fields::Fields,
+    flow::{Flow, not_visible},
+};
 use crate::rules::check;
 use alloc::string::String;
 

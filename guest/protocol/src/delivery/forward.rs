@@ -3,8 +3,9 @@
 
 use crate::delivery::{
     life::Life,
-    message::{self, Forwarding, Hop, Message},
-    scene::{Scene, not_visible},
+    message::{Forwarding, Hop, Message},
+    names::MessageName,
+    scene::{Scene, with_message},
     send::{self, Envelope},
 };
 use crate::documents::Kind;
@@ -13,8 +14,7 @@ use crate::json::{self, Value};
 use crate::kernel::{
     context::Context,
     fields::Fields,
-    flow::{Flow, damaged},
-    names::MessageName,
+    flow::{Flow, damaged, not_visible},
     records::{Party, parse},
 };
 use crate::rules::{check, check_at};
@@ -43,7 +43,6 @@ pub(crate) fn forward(cx: &mut Context<'_>) -> Flow<String> {
     }
     cx.hint(&Message::find(cx.tenant(), original));
     send::prefetch(cx, &envelope)?;
-    cx.bring = Some(|cx, life| cx.want(message::COLLECTION, life));
     send::take(cx, envelope, document.digest(), provenance)
 }
 
@@ -56,7 +55,7 @@ fn original<'a>(cx: &Context<'a>) -> Flow<MessageName<'a>> {
 fn provenance(cx: &mut Context<'_>, envelope: &Envelope<'_>, forwarder: &Party) -> Flow<Option<Forwarding>> {
     // The grant to pass it on tells nothing of the original.
     let disclose = core::mem::replace(&mut cx.disclose, false);
-    let (scene, _) = cx.scene(original(cx)?)?;
+    let (scene, _) = cx.scene_with(original(cx)?, with_message)?;
     if scene.life.record.receiver != *forwarder {
         return Err(not_visible());
     }

@@ -6,10 +6,9 @@ use crate::delivery::{
     evidence::{self, Evidence, INTERRUPTION, OUTCOME},
     facts::receiving,
     interrupt,
-    life::Life,
-    mailbox::disposition,
+    life::{Life, disposition},
     message::{self, Message},
-    scene::{Role, Scene, not_visible},
+    scene::{Role, Scene},
 };
 use crate::digest::sha256_text;
 use crate::generated::machines::Delivery;
@@ -18,7 +17,8 @@ use crate::kernel::{
     audit,
     context::Context,
     fields::Fields,
-    flow::Flow,
+    flow::{Flow, not_visible},
+    pages::{cursor, page},
     records::{self, Row, parse},
 };
 use crate::time;
@@ -28,9 +28,8 @@ use alloc::string::String;
 pub(crate) fn snapshot(cx: &mut Context<'_>) -> Flow<String> {
     let name = cx.message_in_params()?;
     cx.hint(&Message::find(cx.tenant(), name));
-    cx.bring_evidence(name);
-    cx.bring = Some(everything);
-    let (scene, role) = cx.scene(name)?;
+    cx.hint_evidence(name);
+    let (scene, role) = cx.scene_with(name, everything)?;
     if role == Role::Host {
         return Err(not_visible());
     }
@@ -60,7 +59,7 @@ fn everything(cx: &mut Context<'_>, life: &str) {
     for kind in [OUTCOME, INTERRUPTION] {
         cx.want(evidence::COLLECTION, &Evidence::id(life, kind));
     }
-    let (after, limit) = crate::delivery::reads::page(cx);
+    let (after, limit) = page(cx);
     cx.hint(&audit::find_message(life, after, limit));
 }
 
@@ -199,12 +198,12 @@ fn seen(cx: &mut Context<'_>, w: &mut Writer, scene: &Scene, role: Role, hidden:
 
 /// A page of the message's events, without their details.
 fn events(cx: &mut Context<'_>, w: &mut Writer, life: &Row<Life>) -> Flow<()> {
-    let (after, limit) = crate::delivery::reads::page(cx);
+    let (after, limit) = page(cx);
     let mut next = after;
     w.key("events");
     w.begin_array();
     for row in cx.rows(&audit::find_message(&life.id, after, limit))? {
-        next = crate::delivery::reads::cursor(row)?;
+        next = cursor(row)?;
         let tree = parse(&row.body)?;
         let value = tree.root();
         w.begin_object();

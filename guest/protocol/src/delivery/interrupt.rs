@@ -3,10 +3,9 @@
 
 use crate::authority::gate::not_ahead;
 use crate::delivery::{
-    evidence::{Evidence, INTERRUPTION},
+    evidence::{Evidence, INTERRUPTION, with_evidence},
     facts::source,
-    life::Interruption,
-    mailbox::disposition,
+    life::{Interruption, disposition},
     scene::{Role, Scene},
 };
 use crate::documents::{Document, Kind, Part};
@@ -27,8 +26,8 @@ use alloc::{string::String, vec::Vec};
 pub(crate) fn record(cx: &mut Context<'_>) -> Flow<String> {
     let name = cx.message_in_params()?;
     let document = cx.shaped.document(Kind::InterruptionResult, "result")?.ok_or_else(|| damaged("result"))?;
-    cx.bring_evidence(name);
-    let (mut scene, role) = cx.scene(name)?;
+    cx.hint_evidence(name);
+    let (mut scene, role) = cx.scene_with(name, with_evidence)?;
     scene.receiver_or_host(role)?;
     if cx.replayed()? {
         return answer(&scene);

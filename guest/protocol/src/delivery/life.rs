@@ -7,6 +7,7 @@ use crate::generated::machines::{self, ClaimEvent, Decision, DecisionEvent, Deli
 use crate::json::{Value, Writer};
 use crate::kernel::{
     Entry, Query, Stored,
+    audit::Event,
     fields::Fields,
     flow::{Flow, damaged},
     keys,
@@ -176,11 +177,6 @@ impl Life {
         keys::under(COLLECTION, "", &[tenant, message], 8)
     }
 
-    /// The life that a submission belongs to.
-    pub fn find_submission(tenant: &str, submission: &str) -> Query {
-        keys::under(COLLECTION, "submission", &[tenant, submission], 1)
-    }
-
     /// Undecided steers and interrupts of a receiver that expect something of it, from an order number on.
     pub fn find_urgent(tenant: &str, receiver: &Party, from: i64, limit: u32) -> Query {
         let Party { task, incarnation, owner } = receiver;
@@ -196,15 +192,6 @@ impl Life {
     /// Steers and interrupts that a revocation of this grant changes.
     pub fn find_bound(tenant: &str, grant: &str, limit: u32) -> Query {
         keys::under(COLLECTION, "bound", &[tenant, grant], limit)
-    }
-
-    /// Attempts whose outcome is unknown, the longest settled first, after the key that a page ended with.
-    pub fn find_unresolved(tenant: &str, after: Option<&str>, limit: u32) -> Query {
-        let mut page = keys::under(COLLECTION, "unresolved", &[tenant], limit);
-        // No character of an id sorts before the one that is added: this is the first place behind the key.
-        let start = after.map(|after| [after, "!"].concat()).unwrap_or_default();
-        page.start = page.start.max(start);
-        page
     }
 
     /// What expired by `now`: of the whole tenant, or between tasks of one owner.
@@ -512,4 +499,28 @@ impl Claim {
     pub fn live(&self, now: i64) -> bool {
         self.state == machines::Claim::Claimed && now < self.until
     }
+}
+
+impl Row<Life> {
+    /// The next event of this message: it gets the record's revision and the next number.
+    pub fn event<'a>(&'a mut self, kind: &'a str, detail: String) -> Event<'a> {
+        self.record.events = self.record.events.saturating_add(1);
+        Event {
+            kind,
+            message_row: &self.id,
+            place: self.record.events,
+            message: &self.record.message,
+            sender: &self.record.sender.incarnation,
+            relationship: "",
+            revision: self.record.revision,
+            detail,
+        }
+    }
+}
+
+/// The flat disposition.
+pub(crate) fn disposition(life: &Row<Life>) -> String {
+    let mut w = Writer::new();
+    life.record.view(&mut w);
+    w.finish()
 }

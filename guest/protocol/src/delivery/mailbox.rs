@@ -6,11 +6,11 @@ use crate::authority::{
     task::{self, Task},
 };
 use crate::delivery::{
-    life::{Claim, Life},
+    guard::{self, Guard},
+    life::{Claim, Life, disposition},
     message::{self, Message},
-    reads::patience,
     respond::{Choice, decide},
-    scene::Scene,
+    scene::{Scene, with_message},
 };
 use crate::digest::sha256_text;
 use crate::generated::limits;
@@ -21,8 +21,10 @@ use crate::kernel::{
     context::Context,
     fields::Fields,
     flow::{Flow, Stop, damaged},
+    guard::Moment,
     names::TaskName,
-    records::{self, Row},
+    pages::patience,
+    records,
 };
 use crate::rules::check;
 use crate::{Rule, time};
@@ -118,14 +120,13 @@ fn item(w: &mut Writer, life: &Life, message: &Message, now: i64) {
 }
 
 /// `mailbox.claim`.
-pub(crate) fn claim(cx: &mut Context<'_>) -> Flow<String> {
+pub(crate) fn claim(cx: &mut Context<'_>, guards: &[Guard]) -> Flow<String> {
     let name = cx.message_in_params()?;
     cx.hint(&Message::find(cx.tenant(), name));
-    cx.bring = Some(|cx, life| cx.want(message::COLLECTION, life));
-    let (mut scene, role) = cx.scene(name)?;
+    let (mut scene, role) = cx.scene_with(name, with_message)?;
     scene.receiver_acts(role)?;
     let replayed = cx.replayed()?;
-    scene.authorise(cx)?;
+    guard::ask(cx, guards, Moment::Claim, &scene)?;
     scene.unexpired(cx.now)?;
     scene.not_busy(cx)?;
     let context = scene.message(cx)?.context;
@@ -171,20 +172,20 @@ fn view(claim: &Claim, life: &Life, context: Option<&str>, replay: bool) -> Stri
 }
 
 /// `mailbox.ack`: decides under the claim.
-pub(crate) fn ack(cx: &mut Context<'_>) -> Flow<String> {
+pub(crate) fn ack(cx: &mut Context<'_>, guards: &[Guard]) -> Flow<String> {
     let name = cx.message_in_params()?;
     let (scene, role) = cx.scene(name)?;
     scene.receiver_acts(role)?;
     if cx.replayed()? {
         return Ok(disposition(&scene.life));
     }
-    let scene = acknowledge(cx, scene)?;
+    let scene = acknowledge(cx, guards, scene)?;
     let scene = scene.save(cx, true)?;
     Ok(disposition(&scene.life))
 }
 
 /// The part of `mailbox.ack` that `adapter.acceptAndBegin` shares.
-pub(crate) fn acknowledge(cx: &mut Context<'_>, mut scene: Scene) -> Flow<Scene> {
+pub(crate) fn acknowledge(cx: &mut Context<'_>, guards: &[Guard], mut scene: Scene) -> Flow<Scene> {
     scene.not_busy(cx)?;
     let token = cx.params.text("claimToken")?;
     let worker = cx.principal.worker.as_deref().unwrap_or("");
@@ -195,13 +196,6 @@ pub(crate) fn acknowledge(cx: &mut Context<'_>, mut scene: Scene) -> Flow<Scene>
     check(Rule::MB3, claim.is_some_and(|claim| claim.live(cx.now)))?;
     scene.at_revision(cx)?;
     let choice = Choice::read(cx, "accepted")?;
-    decide(cx, &mut scene, &choice)?;
+    decide(cx, guards, &mut scene, &choice)?;
     Ok(scene)
-}
-
-/// The flat disposition.
-pub(crate) fn disposition(life: &Row<Life>) -> String {
-    let mut w = Writer::new();
-    life.record.view(&mut w);
-    w.finish()
 }

@@ -1,15 +1,14 @@
 //! The message itself: the envelope as received, and where it came from. It never changes until it is purged.
 
+use crate::delivery::names::MessageName;
 use crate::json::{Value, Writer};
 use crate::kernel::{
     Fact, Query, Stored,
     fields::Fields,
     flow::Flow,
     keys,
-    names::MessageName,
-    records::{Party, parse, put_raw},
+    records::{Party, TOMBSTONE, parse, put_raw},
 };
-use crate::retention::purge::TOMBSTONE;
 use crate::time;
 use alloc::{string::String, vec::Vec};
 

@@ -3,9 +3,9 @@
 
 use crate::authority::anchors::{ANCHORS, anchors_row, stored};
 use crate::delivery::{
-    evidence::{Evidence, OUTCOME},
+    evidence::{Evidence, OUTCOME, with_evidence},
     facts::{receiving, source},
-    mailbox::disposition,
+    life::disposition,
     scene::{Role, Scene},
 };
 use crate::documents::{Document, Kind};
@@ -35,8 +35,8 @@ pub(crate) fn record_outcome(cx: &mut Context<'_>) -> Flow<String> {
     if attestations.is_some() {
         cx.hint(&keys::row(ANCHORS, &anchors_row(cx)));
     }
-    cx.bring_evidence(name);
-    let (mut scene, role) = cx.scene(name)?;
+    cx.hint_evidence(name);
+    let (mut scene, role) = cx.scene_with(name, with_evidence)?;
     receiving(role)?;
     scene.reads(cx, role)?;
     if cx.replayed()? {

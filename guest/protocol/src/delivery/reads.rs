@@ -2,20 +2,18 @@
 //!
 //! Records hold more than any one party may read: what is shown is listed here, and the rest stays out.
 
-use crate::delivery::scene::{Role, not_visible};
-use crate::generated::limits;
+use crate::delivery::scene::Role;
 use crate::json::{Value, Writer};
 use crate::kernel::{
-    PrincipalKind, Query, Stored, audit,
+    PrincipalKind, Stored, audit,
     boxes::Box,
     context::Context,
     fields::Fields,
-    flow::{Flow, Stop},
-    keys,
+    flow::{Flow, Stop, not_visible},
+    pages::{cursor, page, patience},
     records::{Party, parse},
 };
-use crate::rules::check;
-use crate::{Rule, time};
+use crate::time;
 use alloc::string::String;
 
 /// What the sending side sees of a message's events: nothing by which the receiver's claim, adapter or session could be
@@ -39,17 +37,13 @@ const TO_SENDER: &[&str] = &[
     "submissionId",
 ];
 
-/// The cursor that a host sets when the time of a waiting call has come.
-const TIMEOUT: &str = "timeout";
-
 /// `audit.list`: the events of one message, for both ends, whoever owns one, policies and the operator.
 pub(crate) fn audit_list(cx: &mut Context<'_>) -> Flow<String> {
     let name = cx.message_in_params()?;
-    cx.bring = Some(|cx, life| {
+    let (scene, role) = cx.scene_with(name, |cx, life| {
         let (after, limit) = page(cx);
         cx.hint(&audit::find_message(life, after, limit));
-    });
-    let (scene, role) = cx.scene(name)?;
+    })?;
     if role == Role::Host {
         return Err(not_visible());
     }
@@ -63,27 +57,6 @@ pub(crate) fn audit_list(cx: &mut Context<'_>) -> Flow<String> {
     }
     w.end_array();
     Ok(w.finish())
-}
-
-/// The page that the params ask for: after which cursor, and how many.
-pub(crate) fn page(cx: &Context<'_>) -> (i64, u32) {
-    let after = cx.params.maybe_int("afterCursor").unwrap_or(0);
-    let limit = cx.params.maybe_int("limit").unwrap_or(50).clamp(1, limits::PAGE_MAX);
-    (after, u32::try_from(limit).unwrap_or(1))
-}
-
-/// The task that a list is about, for itself while it is live, its owner, policies and the operator; and the page that
-/// `find` asks for by tenant, task, cursor and limit, which is asked for with the task where it can be.
-pub(crate) fn page_of(cx: &mut Context<'_>, find: fn(&str, &Party, i64, u32) -> Query) -> Flow<(Party, Query)> {
-    let name = cx.task_in("task")?;
-    let (after, limit) = page(cx);
-    if let Some(own) = cx.own_party(name) {
-        cx.hint(&find(cx.tenant(), &own, after, limit));
-    }
-    let own = cx.own_task(name)?.record;
-    check(Rule::OP4, cx.principal.kind != PrincipalKind::Task || own.live())?;
-    let query = find(cx.tenant(), &own.party, after, limit);
-    Ok((own.party, query))
 }
 
 /// `tasks.wait`: events of the task's stream after a cursor, at once or as soon as there are some, and the cursor of the
@@ -122,21 +95,9 @@ pub(crate) fn wait(cx: &mut Context<'_>) -> Flow<String> {
     Ok(w.finish())
 }
 
-/// Until when a read with nothing to tell waits: nothing where the caller does not wait, or the time is over.
-pub(crate) fn patience(cx: &Context<'_>) -> Option<i64> {
-    let timeout = cx.params.maybe_int("timeoutMs").unwrap_or(0).clamp(0, limits::WAIT_MS_MAX);
-    let over = timeout == 0 || cx.request.cursor.as_deref() == Some(TIMEOUT);
-    (!over).then(|| cx.now.saturating_add(timeout))
-}
-
 /// Whether `party` is the sending side of an event about a message.
 fn sends(party: &Party, subject: Value<'_>) -> bool {
     subject.get("messageId").is_some() && subject.maybe_text("senderIncarnationId") == Some(party.incarnation.clone())
-}
-
-/// The number of an event in the list that its row was found in.
-pub(crate) fn cursor(row: &Stored) -> Flow<i64> {
-    keys::last_number(&row.key)
 }
 
 /// Writes an event; its cursor. `sending` says of its subject whether the reader is the sending side.

@@ -1,24 +1,15 @@
 //! What happens to messages when something else does: a task moves on, a grant is revoked, time passes.
 //!
 //! While an attempt is unresolved nothing relabels its message: what would is kept, and the transaction that resolves
-//! the attempt applies it (see `resolve`).
+//! the attempt applies it.
 
-use crate::delivery::life::{self, Life};
-use crate::generated::limits;
-use crate::generated::machines::{DecisionEvent, DeliveryEvent, Reason};
-use crate::kernel::{
-    Query,
-    audit::detail,
-    context::Context,
-    flow::{Flow, Stop},
-    records::Row,
-    streams::Streams,
+use crate::delivery::{
+    life::{self, Life},
+    scene::Scene,
 };
-use crate::{Code, Error};
+use crate::generated::machines::{DecisionEvent, DeliveryEvent, Reason};
+use crate::kernel::{audit::detail, context::Context, flow::Flow, records::Row, streams::Streams};
 use alloc::{string::String, vec::Vec};
-
-/// How many messages one commit relabels; the rest follows in further ones.
-pub(crate) const PAGE: u32 = limits::RELABEL_PAGE as u32;
 
 /// What a message becomes.
 #[derive(Clone, Copy)]
@@ -29,19 +20,6 @@ pub(crate) enum Label {
     Revoked,
     /// Mail past its expiry.
     Expired,
-}
-
-/// A cursor that no decision gave out. A continuation names the row that was decided about, since what its params name may
-/// be another one by then; and it only relabels.
-pub(crate) fn no_cursor() -> Stop {
-    Stop::Misuse(Error::new(Code::HostMisuse, "", "no such cursor"))
-}
-
-/// The lives of a page, and whether there are more.
-pub(crate) fn page(cx: &mut Context<'_>, query: &Query) -> Flow<(Vec<Row<Life>>, bool)> {
-    let page = cx.page(query)?;
-    let lives = page.rows.iter().map(Life::read).collect::<Flow<Vec<_>>>()?;
-    Ok((lives, page.more))
 }
 
 /// Loads the boxes of everybody concerned by `lives`, in one round.
@@ -115,5 +93,28 @@ pub(crate) fn apply(life: &mut Life, label: Label) -> Flow<(&'static str, String
 fn settle(life: &mut Life, event: DecisionEvent, reason: Reason) -> Flow<()> {
     life.decision = life.decision.apply(event)?;
     life.reason = Some(reason.name().into());
+    Ok(())
+}
+
+/// What happens to a message once neither an attempt nor an admission of it is open any more.
+pub(crate) type Resolved = fn(&mut Context<'_>, &mut Scene) -> Flow<()>;
+
+/// Tells everybody who waits for the resolution of a message, once there is one.
+pub(crate) fn release(cx: &mut Context<'_>, scene: &mut Scene, hooks: &[Resolved]) -> Flow<()> {
+    if scene.life.record.unresolved() {
+        return Ok(());
+    }
+    hooks.iter().try_for_each(|hook| hook(cx, scene))
+}
+
+/// Applies the label that waited: only a revocation does.
+pub(crate) fn apply_pending(cx: &mut Context<'_>, scene: &mut Scene) -> Flow<()> {
+    let life = &mut scene.life.record;
+    if life.pending_relabel.take().is_some_and(|_| life.decision.step(DecisionEvent::Revoke).is_some()) {
+        life.decision = life.decision.apply(DecisionEvent::Revoke)?;
+        life.reason = Some("revoked".into());
+        life.revision = life.revision.saturating_add(1);
+        scene.record(cx, "authorization-revoked", String::new())?;
+    }
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! `messages.respond`, `messages.failDelivery`, `messages.getDisposition`.
 
 use crate::delivery::{
-    mailbox::disposition,
-    reads::patience,
-    scene::{Role, Scene, not_visible},
+    guard::{self, Guard},
+    life::disposition,
+    scene::{Role, Scene},
 };
 use crate::generated::limits;
 use crate::generated::machines::{ClaimEvent, Decision, DecisionEvent, DeliveryEvent, Reason};
@@ -11,7 +11,9 @@ use crate::kernel::{
     audit::detail,
     context::Context,
     fields::Fields,
-    flow::{Flow, Stop, damaged},
+    flow::{Flow, Stop, damaged, not_visible},
+    guard::Moment,
+    pages::patience,
 };
 use crate::rules::check;
 use crate::{Rule, time};
@@ -48,10 +50,10 @@ impl Choice {
 }
 
 /// Applies a decision of the receiver to the record: gates, machine, claim, audit.
-pub(crate) fn decide(cx: &mut Context<'_>, scene: &mut Scene, choice: &Choice) -> Flow<()> {
+pub(crate) fn decide(cx: &mut Context<'_>, guards: &[Guard], scene: &mut Scene, choice: &Choice) -> Flow<()> {
     let affirms = matches!(choice.event, DecisionEvent::Accept | DecisionEvent::Defer);
     if affirms {
-        scene.authorise(cx)?;
+        guard::ask(cx, guards, Moment::Acknowledge, scene)?;
     }
     if choice.event == DecisionEvent::Expire {
         check(Rule::MS7, cx.now >= scene.life.record.expires)?;
@@ -78,7 +80,7 @@ pub(crate) fn decide(cx: &mut Context<'_>, scene: &mut Scene, choice: &Choice) -
 }
 
 /// `messages.respond`: decides without a claim, unless another worker holds one.
-pub(crate) fn respond(cx: &mut Context<'_>) -> Flow<String> {
+pub(crate) fn respond(cx: &mut Context<'_>, guards: &[Guard]) -> Flow<String> {
     let name = cx.message_in_params()?;
     let (mut scene, role) = cx.scene(name)?;
     scene.receiver_acts(role)?;
@@ -89,7 +91,7 @@ pub(crate) fn respond(cx: &mut Context<'_>) -> Flow<String> {
     let choice = Choice::read(cx, "")?;
     scene.at_revision(cx)?;
     let was_open = scene.life.record.open();
-    decide(cx, &mut scene, &choice)?;
+    decide(cx, guards, &mut scene, &choice)?;
     let scene = scene.save(cx, was_open)?;
     Ok(disposition(&scene.life))
 }

@@ -1,5 +1,6 @@
 //! A message with everyone concerned: loaded together, judged together, saved together.
 
+use crate::Rule;
 use crate::authority::{
     gate::Gate,
     grant::{self, Grant},
@@ -8,23 +9,29 @@ use crate::authority::{
 use crate::delivery::{
     life::{self, Life},
     message::{self, Message},
+    names::MessageName,
 };
 use crate::kernel::{
     PrincipalKind, Query, Stored,
     boxes::{self, Box},
     context::Context,
-    flow::{Flow, Stop, damaged},
+    flow::{Flow, damaged, not_visible},
     keys,
-    names::{MessageName, only},
-    records::{Party, Row},
+    names::only,
+    records::Row,
 };
 use crate::rules::check;
-use crate::{Code, Error, Rule};
 use alloc::{string::String, vec::Vec};
 
-/// The one answer for missing and foreign.
-pub(crate) fn not_visible() -> Stop {
-    Stop::Refuse(Error::new(Code::NotVisible, "", "there is nothing here that you may see"))
+/// Asks for more about a message, by its row.
+pub(crate) type More = fn(&mut Context<'_>, &str);
+
+/// Nothing beside the message and its parties is needed.
+pub(crate) fn nothing_more(_: &mut Context<'_>, _: &str) {}
+
+/// The message itself is needed too.
+pub(crate) fn with_message(cx: &mut Context<'_>, life: &str) {
+    cx.want(message::COLLECTION, life);
 }
 
 /// A message and its parties.
@@ -86,6 +93,11 @@ impl Context<'_> {
     /// use the same ids: without an owner, a name means what the caller's own side sent under them, or else the only
     /// message that it has a part in.
     pub fn scene(&mut self, name: MessageName<'_>) -> Flow<(Scene, Role)> {
+        self.scene_with(name, nothing_more)
+    }
+
+    /// As [`scene`](Self::scene), and asks for more in the round that brings everyone concerned.
+    pub fn scene_with(&mut self, name: MessageName<'_>, more: More) -> Flow<(Scene, Role)> {
         let queries = self.scene_queries(name);
         self.fetch(&queries.iter().collect::<Vec<_>>())?;
         let mut seen = Vec::new();
@@ -99,7 +111,7 @@ impl Context<'_> {
             seen.retain(|(life, _)| self.sent(&life.record));
         }
         let (life, role) = only(seen, name.owner, |(life, _)| &life.record.sender.owner)?;
-        Ok((self.assemble(life)?, role))
+        Ok((self.assemble(life, more)?, role))
     }
 
     /// Whether the caller sent a message itself, or owns the task that did.
@@ -110,19 +122,15 @@ impl Context<'_> {
         }
     }
 
-    /// The message that a submission belongs to.
-    pub fn scene_of_submission(&mut self, submission: &str) -> Flow<(Scene, Role)> {
-        let row = self.one(&Life::find_submission(self.tenant(), submission))?.ok_or_else(not_visible)?;
-        let life = Life::read(row)?;
+    /// A life with its parties, and what the caller is to it; nothing is visible without any part in it.
+    pub fn scene_of(&mut self, life: Row<Life>, more: More) -> Flow<(Scene, Role)> {
         let role = self.role(&life.record).ok_or_else(not_visible)?;
-        Ok((self.assemble(life)?, role))
+        Ok((self.assemble(life, more)?, role))
     }
 
     /// Loads everyone concerned by a life.
-    pub fn assemble(&mut self, life: Row<Life>) -> Flow<Scene> {
-        if let Some(bring) = self.bring {
-            bring(self, &life.id);
-        }
+    fn assemble(&mut self, life: Row<Life>, more: More) -> Flow<Scene> {
+        more(self, &life.id);
         self.tell("message", &life.record.message);
         self.tell("sender", &life.record.sender.incarnation);
         self.tell("receiver", &life.record.receiver.incarnation);
@@ -158,31 +166,6 @@ impl Context<'_> {
             PrincipalKind::Host => Some(Role::Host),
         }
     }
-
-    /// Whether the caller is this very task incarnation.
-    pub fn is_party(&self, party: &Party) -> bool {
-        let principal = self.principal;
-        principal.kind == PrincipalKind::Task
-            && principal.id == party.task
-            && principal.incarnation.as_deref() == Some(&party.incarnation)
-            && principal.owner.as_deref() == Some(&party.owner)
-    }
-
-    /// Whether the caller is another incarnation of this task. If it is live, this one is retired.
-    pub fn succeeds(&self, party: &Party) -> bool {
-        let principal = self.principal;
-        principal.id == party.task && principal.owner.as_deref() == Some(&party.owner)
-    }
-
-    /// Whether the calling task is live itself.
-    pub fn self_live(&mut self) -> Flow<bool> {
-        Ok(self.caller_task()?.record.live())
-    }
-
-    /// The scope that tasks of this caller are registered in: `kind:id`.
-    pub fn owner_scope(&self) -> String {
-        [self.principal.kind.name(), ":", &self.principal.id].concat()
-    }
 }
 
 impl Scene {
@@ -212,7 +195,7 @@ impl Scene {
         Ok(check(Rule::OP4, live)?)
     }
 
-    /// The policy judges the message as it stands now.
+    /// The relationship policy judges the message as it stands now.
     pub fn authorise(&self, cx: &mut Context<'_>) -> Flow<()> {
         cx.disclose = true;
         self.gate(cx.now).judge()
@@ -259,6 +242,12 @@ impl Scene {
 
     /// Writes the life and both boxes. `was_open` is whether the message was undecided when it was read.
     pub fn save(mut self, cx: &mut Context<'_>, was_open: bool) -> Flow<Self> {
+        self.write(cx, was_open)?;
+        Ok(self)
+    }
+
+    /// As [`save`](Self::save), for whoever holds it.
+    pub fn write(&mut self, cx: &mut Context<'_>, was_open: bool) -> Flow<()> {
         let life = &mut self.life.record;
         life.updated = cx.now;
         if let Some(purged) = &mut life.purged {
@@ -273,6 +262,6 @@ impl Scene {
         cx.save_box(&self.sender_box);
         cx.save_box(&self.receiver_box);
         cx.resource = Some((self.life.id.clone(), self.life.record.revision));
-        Ok(self)
+        Ok(())
     }
 }

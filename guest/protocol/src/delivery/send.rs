@@ -2,17 +2,16 @@
 //! `messages.sendBatch` go the same way.
 
 use crate::authority::{
+    budget::{Budget, charge},
     gate::{self, Gate},
     grant::Grant,
     task::{self, Task},
 };
 use crate::delivery::{
-    budget::{self, Budget},
     life::{self, Binding, Life},
     message::{self, Forwarding, Message},
-    scene::{Scene, not_visible},
+    scene::Scene,
 };
-use crate::digest::{hex, sha256};
 use crate::documents::{Document, Kind};
 use crate::generated::limits;
 use crate::generated::machines::{Decision, Delivery, DeliveryEvent, Outcome};
@@ -23,7 +22,7 @@ use crate::kernel::{
     boxes::{self, Box},
     context::Context,
     fields::Fields,
-    flow::{Flow, Stop, damaged},
+    flow::{Flow, Stop, damaged, not_visible},
     keys,
     names::{TaskName, only},
     records::{Party, Row},
@@ -361,22 +360,6 @@ fn spend(cx: &mut Context<'_>, envelope: &Envelope<'_>, receiver: &Party, mailbo
     if urgent {
         check(Rule::BU5, mailbox.interrupt(cx.now) <= limits::INTERRUPTIONS_MAX)?;
     }
-    Ok(())
-}
-
-/// Counts something that goes out against the caller's budgets: `root` where it answers nothing, `receiver` whom it is for.
-pub(crate) fn charge(cx: &mut Context<'_>, urgent: bool, root: bool, receiver: &str) -> Flow<()> {
-    let scope = cx.scope();
-    let stored = cx.one(&Budget::find(&scope))?;
-    let mut row = Budget::read(scope, stored)?;
-    let short: String = hex(&sha256(receiver.as_bytes())).chars().take(16).collect();
-    row.record.count(cx.now, urgent, root, &short);
-    let budget = &row.record;
-    check(Rule::BU2, budget.sends <= limits::SENDER_RATE_MAX)?;
-    check(Rule::BU7, budget.roots <= limits::ROOT_RATE_MAX)?;
-    check(Rule::BU3, budget.urgent <= limits::URGENT_RATE_MAX)?;
-    check(Rule::BU4, i64::try_from(budget.receivers.len()).unwrap_or(i64::MAX) <= limits::FAN_OUT_MAX)?;
-    cx.write(budget::COLLECTION, &row.id, row.revision, row.record.text(), Vec::new());
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! The RFC 8785 form of a parsed value, without recursion: the links of the tree are the stack.
 
+use super::tree::Kind;
 use super::tree::{NAME, NONE, Node, RAW_CANONICAL, Tree};
-use super::value::Kind;
 use super::writer;
 use crate::digest::Hasher;
 use alloc::string::String;
@@ -176,4 +176,20 @@ pub(super) fn same(left: (&Tree<'_>, u32), right: (&Tree<'_>, u32)) -> bool {
         })
     });
     equal && rights.next().is_none()
+}
+
+impl Tree<'_> {
+    pub(super) fn canonical_from(&self, index: u32) -> String {
+        let node = self.node(index);
+        // White space only makes the canonical form shorter; numbers and escapes seldom make it longer.
+        let mut out = String::with_capacity(node.end.wrapping_sub(node.start) as usize);
+        write(self, index, &mut out);
+        out
+    }
+
+    pub(super) fn digest_from(&self, index: u32) -> String {
+        let mut out = Digesting::new(self.raw(self.node(index)).len());
+        write(self, index, &mut out);
+        out.finish()
+    }
 }

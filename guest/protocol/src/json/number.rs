@@ -1,6 +1,6 @@
 //! Numbers: grammar, value, and the digits of RFC 8785.
 
-use super::INTEGER_MAX;
+use super::limits::INTEGER_MAX;
 use super::parser::{Fault, Parser, Place, fault};
 use super::tree::RAW_CANONICAL;
 use crate::Rule;

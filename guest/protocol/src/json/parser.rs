@@ -2,9 +2,10 @@
 
 mod strings;
 
+use super::limits::Limits;
+use super::tree::Kind;
 use super::tree::{NAME, NONE, Node, RAW_CANONICAL, Tree};
-use super::value::Kind;
-use super::{Limits, members, pointer};
+use super::{members, pointer};
 use crate::rules::check;
 use crate::{Error, Rule};
 use alloc::{format, string::String, vec::Vec};

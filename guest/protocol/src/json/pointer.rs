@@ -1,7 +1,7 @@
 //! JSON Pointers (RFC 6901) from the links of a tree, which may still be under construction.
 
+use super::tree::Kind;
 use super::tree::{NAME, NONE, Tree};
-use super::value::Kind;
 use alloc::{string::String, vec::Vec};
 use core::fmt::Write;
 

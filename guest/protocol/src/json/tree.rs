@@ -4,8 +4,6 @@
 //! one at `next` of the element before it; in an object a name node comes right before its value. `sorted` of an object
 //! is its first name by UTF-16 code units, `sorted` of a name the one after it.
 
-use super::canonical;
-use super::value::{Kind, Value};
 use alloc::{string::String, vec::Vec};
 
 /// No node.
@@ -17,6 +15,23 @@ pub(super) const RAW_CANONICAL: u8 = 1;
 pub(super) const UNESCAPED: u8 = 2;
 /// A name of a member. Its value is the next node.
 pub(super) const NAME: u8 = 4;
+
+/// What a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool,
+    /// A number: a finite double.
+    Number,
+    /// A string.
+    String,
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
 
 /// One value, or the name of a member.
 #[derive(Clone, Copy, Debug)]
@@ -65,26 +80,6 @@ impl<'t> Tree<'t> {
         self.text
     }
 
-    /// The value of the whole text.
-    pub fn root(&self) -> Value<'_> {
-        Value { tree: self, index: 0 }
-    }
-
-    /// The RFC 8785 form of the whole text.
-    pub fn canonical(&self) -> String {
-        self.root().canonical()
-    }
-
-    /// `sha256:` and 64 hex digits: the SHA-256 of the RFC 8785 form.
-    pub fn digest(&self) -> String {
-        self.root().digest()
-    }
-
-    /// Whether the text is its own RFC 8785 form, byte for byte.
-    pub fn is_canonical(&self) -> bool {
-        self.canonical() == self.text
-    }
-
     pub(super) fn node(&self, index: u32) -> &Node {
         self.nodes.get(index as usize).unwrap_or(&NO_NODE)
     }
@@ -101,19 +96,5 @@ impl<'t> Tree<'t> {
         }
         let (start, end) = (node.start.wrapping_add(1) as usize, node.end.wrapping_sub(1) as usize);
         self.text.get(start..end).unwrap_or_default()
-    }
-
-    pub(super) fn canonical_from(&self, index: u32) -> String {
-        let node = self.node(index);
-        // White space only makes the canonical form shorter; numbers and escapes seldom make it longer.
-        let mut out = String::with_capacity(node.end.wrapping_sub(node.start) as usize);
-        canonical::write(self, index, &mut out);
-        out
-    }
-
-    pub(super) fn digest_from(&self, index: u32) -> String {
-        let mut out = canonical::Digesting::new(self.raw(self.node(index)).len());
-        canonical::write(self, index, &mut out);
-        out.finish()
     }
 }

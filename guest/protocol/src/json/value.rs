@@ -1,26 +1,10 @@
 //! A handle to one value of a parsed text.
 
-use super::tree::{NONE, Tree};
-use super::{INTEGER_MAX, canonical, pointer};
+use super::limits::INTEGER_MAX;
+use super::tree::{Kind, NONE, Tree};
+use super::{canonical, pointer};
 use alloc::string::String;
 use core::fmt;
-
-/// What a value is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// `null`.
-    Null,
-    /// `true` or `false`.
-    Bool,
-    /// A number: a finite double.
-    Number,
-    /// A string.
-    String,
-    /// An array.
-    Array,
-    /// An object.
-    Object,
-}
 
 /// One value of a [`Tree`]. Cheap to copy.
 #[derive(Clone, Copy)]
@@ -130,6 +114,28 @@ impl<'a> Value<'a> {
     /// Whether both have the same RFC 8785 form.
     pub fn same(&self, other: Value<'_>) -> bool {
         canonical::same((self.tree, self.index), (other.tree, other.index))
+    }
+}
+
+impl Tree<'_> {
+    /// The value of the whole text.
+    pub fn root(&self) -> Value<'_> {
+        Value { tree: self, index: 0 }
+    }
+
+    /// The RFC 8785 form of the whole text.
+    pub fn canonical(&self) -> String {
+        self.root().canonical()
+    }
+
+    /// `sha256:` and 64 hex digits: the SHA-256 of the RFC 8785 form.
+    pub fn digest(&self) -> String {
+        self.root().digest()
+    }
+
+    /// Whether the text is its own RFC 8785 form, byte for byte.
+    pub fn is_canonical(&self) -> bool {
+        self.canonical() == self.text
     }
 }
 

@@ -2,7 +2,6 @@
 //!
 //! They hold identifiers, states, codes and digests, and never free text: that is what a purge has to reach.
 
-use crate::delivery::life::Life;
 use crate::digest::{hex, sha256, sha256_text};
 use crate::json::Writer;
 use crate::kernel::{
@@ -47,23 +46,6 @@ pub(crate) struct Event<'a> {
     pub revision: i64,
     /// A canonical JSON object.
     pub detail: String,
-}
-
-impl Row<Life> {
-    /// The next event of this message: it gets the record's revision and the next number.
-    pub fn event<'a>(&'a mut self, kind: &'a str, detail: String) -> Event<'a> {
-        self.record.events = self.record.events.saturating_add(1);
-        Event {
-            kind,
-            message_row: &self.id,
-            place: self.record.events,
-            message: &self.record.message,
-            sender: &self.record.sender.incarnation,
-            relationship: "",
-            revision: self.record.revision,
-            detail,
-        }
-    }
 }
 
 impl Context<'_> {

@@ -1,8 +1,8 @@
 //! What one step works with: the request, the facts that came back, and what it is going to commit.
 
 use crate::kernel::{
-    Answer, AuditRecord, Effect, Entry, Evaluation, Fact, Principal, PrincipalKind, Query, Request, Stored, Write,
-    decide::Given,
+    Answer, AuditRecord, Effect, Entry, Evaluated, Evaluation, Fact, Principal, PrincipalKind, Query, Request, Stored,
+    Write,
     flow::{Flow, Stop},
     keys,
     replay::{self, Replay},
@@ -19,6 +19,15 @@ use alloc::{format, string::String, vec::Vec};
 /// How many rows of other scopes under the same ids are looked through.
 const CROWD_MAX: u32 = 1000;
 
+/// What the host brought of what earlier steps asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Given<'a> {
+    /// Rows.
+    pub answers: &'a [Answer],
+    /// Verdicts of policies.
+    pub evaluated: &'a [Evaluated],
+}
+
 /// The state of one operation.
 pub(crate) struct Context<'a> {
     /// The request.
@@ -34,6 +43,8 @@ pub(crate) struct Context<'a> {
     /// 64 hex digits.
     pub entropy: &'a str,
     pub(super) given: Given<'a>,
+    /// Whether the answers were looked at as a whole, and more rows may have been shown in them since.
+    checked: bool,
     /// Queries without an answer.
     pub missing: Vec<Query>,
     /// Evaluations without a verdict.
@@ -54,8 +65,6 @@ pub(crate) struct Context<'a> {
     pub replay: bool,
     /// Whether the caller holds a grant for the pair, so that reasons may be shown.
     pub disclose: bool,
-    /// Asks for more about a message, by its row, in the round that brings everyone concerned.
-    pub bring: Option<fn(&mut Self, &str)>,
     /// What a keyed operation made or changed: the row and the record's revision.
     pub resource: Option<(String, i64)>,
     keyed: Option<Keyed>,
@@ -85,6 +94,7 @@ impl<'a> Context<'a> {
             now,
             entropy,
             given,
+            checked: false,
             missing: Vec::new(),
             unevaluated: Vec::new(),
             writes: Vec::new(),
@@ -95,25 +105,26 @@ impl<'a> Context<'a> {
             facts: Vec::new(),
             replay: false,
             disclose: false,
-            bring: None,
             resource: None,
             keyed: None,
         }
     }
 
-    /// The answers so far.
-    pub fn answers(&self) -> &'a [Answer] {
-        self.given.answers
+    /// The answers so far, each looked at for whether a store could give it.
+    pub fn checked_answers(&self) -> Flow<&'a [Answer]> {
+        self.given.answers.iter().try_for_each(check_shape)?;
+        Ok(self.given.answers)
     }
 
-    /// The same call over other answers, with nothing to commit yet and without the idempotency key, which stands for
+    /// The same call over other answers, which are not looked at any more, with nothing to commit yet and without the idempotency key, which stands for
     /// the whole.
     pub fn over<'b>(&self, answers: &'b [Answer]) -> Context<'b>
     where
         'a: 'b,
     {
         let given = Given { answers, ..self.given };
-        Context::new(self.request, self.principal, self.shaped, given, self.now, self.entropy)
+        let context = Context::new(self.request, self.principal, self.shaped, given, self.now, self.entropy);
+        Context { checked: true, ..context }
     }
 
     /// Reads the idempotency key: its scope is the principal and the operation, and the worker where `by_worker`.
@@ -204,7 +215,7 @@ impl<'a> Context<'a> {
     pub fn page(&mut self, query: &Query) -> Flow<&'a Answer> {
         self.fetch(&[query])?;
         let answer = self.answer(query).ok_or(Stop::Needs)?;
-        check_shape(answer)?;
+        self.check(answer)?;
         Ok(answer)
     }
 
@@ -232,11 +243,11 @@ impl<'a> Context<'a> {
     pub fn lookup(&mut self, collection: &str, id: &str) -> Flow<Option<&'a Stored>> {
         for answer in self.given.answers.iter().filter(|answer| answer.query.collection == collection) {
             if let Some(row) = answer.rows.iter().find(|row| row.id == id) {
-                check_shape(answer)?;
+                self.check(answer)?;
                 return Ok(Some(row));
             }
             if answer.covers(id) && !answer.more {
-                check_shape(answer)?;
+                self.check(answer)?;
                 return Ok(None);
             }
         }
@@ -247,6 +258,10 @@ impl<'a> Context<'a> {
     pub fn want(&mut self, collection: &str, id: &str) {
         // What is missing is noted; an answer of the wrong shape is found when the row is read.
         let _ = self.lookup(collection, id);
+    }
+
+    fn check(&self, answer: &Answer) -> Flow<()> {
+        if self.checked { Ok(()) } else { check_shape(answer) }
     }
 
     fn answer(&self, query: &Query) -> Option<&'a Answer> {

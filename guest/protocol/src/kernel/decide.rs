@@ -4,8 +4,8 @@ use crate::documents::{Params, shape};
 use crate::generated::{limits, shapes};
 use crate::json::{self, Writer};
 use crate::kernel::{
-    Answer, Decision, Evaluated, Fact, Principal, PrincipalKind, Request, Status, Step,
-    context::Context,
+    Decision, Fact, Principal, PrincipalKind, Request, Status, Step,
+    context::{Context, Given},
     flow::{Flow, Stop},
     operation::Entry,
 };
@@ -15,15 +15,6 @@ use alloc::{format, string::String, vec::Vec};
 
 /// The entry of an operation in the table, by its name.
 pub(crate) type Find = fn(&str) -> Option<&'static Entry>;
-
-/// What the host brought of what earlier steps asked for.
-#[derive(Clone, Copy)]
-pub(crate) struct Given<'a> {
-    /// Rows.
-    pub answers: &'a [Answer],
-    /// Verdicts of policies.
-    pub evaluated: &'a [Evaluated],
-}
 
 /// How many facts a request's context has at most, and how many bytes a text of one; checked by their own values.
 const FACTS_MAX: usize = limits::CONTEXT_FACTS_MAX as usize;

@@ -35,3 +35,14 @@ pub(crate) type Flow<T> = Result<T, Stop>;
 pub(crate) fn damaged(what: &str) -> Stop {
     Stop::Misuse(Error::new(Code::RecordDamaged, "", format!("a stored record is damaged: {what}")))
 }
+
+/// The one answer for missing and foreign.
+pub(crate) fn not_visible() -> Stop {
+    Stop::Refuse(Error::new(Code::NotVisible, "", "there is nothing here that you may see"))
+}
+
+/// A cursor that no decision gave out. A continuation names the row that was decided about, since what its params name may
+/// be another one by then; and it only relabels.
+pub(crate) fn no_cursor() -> Stop {
+    Stop::Misuse(Error::new(Code::HostMisuse, "", "no such cursor"))
+}

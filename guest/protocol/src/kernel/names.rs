@@ -2,15 +2,13 @@
 //! the caller's own scope, or in that of the owner that it names.
 
 use crate::Rule;
-use crate::authority::task::{self, Task};
-use crate::delivery::scene::not_visible;
 use crate::json::Value;
 use crate::kernel::{
     PrincipalKind,
     context::Context,
     fields::Fields,
-    flow::Flow,
-    records::{Party, Row},
+    flow::{Flow, not_visible},
+    records::Party,
 };
 use crate::rules::check;
 use alloc::{string::String, vec::Vec};
@@ -33,28 +31,6 @@ impl<'a> TaskName<'a> {
     }
 }
 
-/// A message as a request names it.
-#[derive(Clone, Copy)]
-pub(crate) struct MessageName<'a> {
-    /// Message id.
-    pub message: &'a str,
-    /// The incarnation that sent it.
-    pub sender: &'a str,
-    /// The owner of that incarnation, where the request says so.
-    pub owner: Option<&'a str>,
-}
-
-impl<'a> MessageName<'a> {
-    /// From the members of an object.
-    pub fn read(value: Value<'a>) -> Flow<Self> {
-        Ok(Self {
-            message: value.text("messageId")?,
-            sender: value.text("senderIncarnationId")?,
-            owner: value.get("owner").and_then(|owner| owner.as_str()),
-        })
-    }
-}
-
 impl<'a> Context<'a> {
     /// The owner that the params name in `member`.
     pub fn owner_in(&self, member: &str) -> Option<&'a str> {
@@ -64,11 +40,6 @@ impl<'a> Context<'a> {
     /// The task in the member `member` of the params, of the owner that they name.
     pub fn task_in(&self, member: &str) -> Flow<TaskName<'a>> {
         TaskName::read(self.params.member(member)?, self.owner_in("owner"))
-    }
-
-    /// The message that the params name.
-    pub fn message_in_params(&self) -> Flow<MessageName<'a>> {
-        MessageName::read(self.params)
     }
 }
 
@@ -83,7 +54,7 @@ impl Context<'_> {
     }
 
     /// Whether the caller sees what any owner has.
-    fn of_office(&self) -> bool {
+    pub fn of_office(&self) -> bool {
         matches!(self.principal.kind, PrincipalKind::Policy | PrincipalKind::Operator | PrincipalKind::Host)
     }
 
@@ -105,54 +76,24 @@ impl Context<'_> {
         self.own_row(TaskName { task: &self.principal.id, incarnation, owner: None })
     }
 
-    /// The calling task.
-    pub fn caller_task(&mut self) -> Flow<Row<Task>> {
+    /// Whether the caller is this very task incarnation.
+    pub fn is_party(&self, party: &Party) -> bool {
         let principal = self.principal;
-        let incarnation = principal.incarnation.as_deref().unwrap_or_default();
-        self.own_task(TaskName { task: &principal.id, incarnation, owner: None })
+        principal.kind == PrincipalKind::Task
+            && principal.id == party.task
+            && principal.incarnation.as_deref() == Some(&party.incarnation)
+            && principal.owner.as_deref() == Some(&party.owner)
     }
 
-    /// The task that the caller may act for or look at as its own: itself, one that it owns, or, for policies, the
-    /// operator and the host, that of the owner who is named, or the only one of the tenant with these ids. Missing,
-    /// foreign and ambiguous look the same.
-    pub fn own_task(&mut self, name: TaskName<'_>) -> Flow<Row<Task>> {
-        self.tell("task", name.task);
-        self.tell("incarnation", name.incarnation);
-        let own = self.own_scope();
-        let free = name.owner.is_none() || self.of_office() || name.owner == own.as_deref();
-        check(Rule::OP10, free)?;
-        let policy = self.principal.kind == PrincipalKind::Policy && name.owner.is_none();
-        if let Some(id) = self.own_row(name) {
-            // A policy may mean somebody else's: ask for both at once.
-            if policy {
-                self.hint(&Task::find(self.tenant(), name.task, name.incarnation));
-            }
-            let known = self.lookup(task::COLLECTION, &id)?.map(Task::read).transpose()?;
-            let mine = |row: &Row<Task>| self.principal.kind != PrincipalKind::Task || self.is_party(&row.record.party);
-            match known.filter(mine) {
-                Some(row) => return Ok(row),
-                None if !policy => return Err(not_visible()),
-                None => {}
-            }
-        }
-        let query = Task::find(self.tenant(), name.task, name.incarnation);
-        let rows = self.rows(&query)?.iter().map(Task::read).collect::<Flow<Vec<_>>>()?;
-        only(rows, None, |row| &row.record.party.owner)
+    /// Whether the caller is another incarnation of this task. If it is live, this one is retired.
+    pub fn succeeds(&self, party: &Party) -> bool {
+        let principal = self.principal;
+        principal.id == party.task && principal.owner.as_deref() == Some(&party.owner)
     }
 
-    /// As [`own_task`](Self::own_task), and the incarnation is live.
-    pub fn own_live_task(&mut self, name: TaskName<'_>) -> Flow<Row<Task>> {
-        let row = self.own_task(name)?;
-        check(Rule::OP4, row.record.live())?;
-        Ok(row)
-    }
-
-    /// The caller is this task itself.
-    pub fn exact_task(&mut self, name: TaskName<'_>) -> Flow<Row<Task>> {
-        if self.principal.kind != PrincipalKind::Task {
-            return Err(not_visible());
-        }
-        self.own_task(name)
+    /// The scope that tasks of this caller are registered in: `kind:id`.
+    pub fn owner_scope(&self) -> String {
+        [self.principal.kind.name(), ":", &self.principal.id].concat()
     }
 }
 

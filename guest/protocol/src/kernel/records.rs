@@ -8,6 +8,9 @@ use crate::kernel::{
 };
 use alloc::string::String;
 
+/// What stands in place of a text that was removed.
+pub(crate) const TOMBSTONE: &str = "Removed by retention policy.";
+
 /// A record together with the revision of its row.
 #[derive(Clone, Debug)]
 pub(crate) struct Row<T> {

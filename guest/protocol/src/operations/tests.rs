@@ -6,6 +6,7 @@ mod batch;
 mod context;
 mod contradictions;
 mod floods;
+mod holders;
 mod lives;
 mod maintenance;
 mod operations;

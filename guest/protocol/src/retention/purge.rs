@@ -14,9 +14,6 @@ use alloc::{string::String, vec::Vec};
 /// The collection.
 pub(crate) const COLLECTION: &str = "purge";
 
-/// What stands in place of a text that was removed.
-pub(crate) const TOMBSTONE: &str = "Removed by retention policy.";
-
 /// A purge. Ids only.
 #[derive(Clone, Debug)]
 pub(crate) struct Purge {

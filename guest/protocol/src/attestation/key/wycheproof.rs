@@ -1,6 +1,7 @@
 //! Project Wycheproof's signatures, through the loader and the verifier that attestations use.
 
-use super::{Algorithm, Key};
+use super::Key;
+use crate::attestation::algorithm::Algorithm;
 use crate::{Rule, rules::Broken};
 use std::{println, vec::Vec};
 use wycheproof::{ecdsa, eddsa};

@@ -1,5 +1,5 @@
 use super::{from_pem, key_bytes};
-use crate::{Rule, attestation::key::Algorithm, rules::Broken};
+use crate::{Rule, attestation::algorithm::Algorithm, rules::Broken};
 use std::{format, string::String};
 
 const ED25519: &str = "MCowBQYDK2VwAyEAfU0Of2FTpptiQrUiq77mhf2kQg+INLEIw72uNp71Sfo=";

@@ -7,9 +7,11 @@ use crate::delivery::life::Life;
 use crate::digest::sha256_text;
 use crate::kernel::{
     Answer, AuditRecord, Decision, Effect, Principal, PrincipalKind, Query, Request, Status, Step, Stored, Write,
-    boxes::Box, records::Party,
+    boxes::Box,
+    context::Given,
+    decide::{Find, decide},
+    records::Party,
 };
-use crate::operations::decide;
 use crate::{Code, Error};
 use alloc::{
     borrow::ToOwned,
@@ -93,6 +95,8 @@ pub(crate) struct World {
     rows: BTreeMap<(String, String), Record>,
     index: BTreeSet<(String, String, String, String)>,
     streams: BTreeMap<String, (i64, String)>,
+    /// The operations, where they are not those of the product.
+    pub table: Option<Find>,
     calls: u64,
     read: usize,
 }
@@ -189,9 +193,10 @@ impl World {
     pub fn attempt(&mut self, request: &Request) -> Result<Turn, Error> {
         self.calls += 1;
         let entropy = format!("{:064x}", self.calls);
+        let table = self.table.unwrap_or(crate::operations::find);
         let mut answers: Vec<Answer> = Vec::new();
         for _ in 0..4 {
-            match decide(request, &answers, &[], self.now as f64, &entropy)? {
+            match decide(table, request, Given { answers: &answers, evaluated: &[] }, self.now as f64, &entropy)? {
                 Step::Needs { queries, evaluations } => {
                     assert!(!queries.is_empty() || !evaluations.is_empty(), "nothing is needed");
                     for query in queries {

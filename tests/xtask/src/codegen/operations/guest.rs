@@ -21,10 +21,9 @@ pub(super) fn table(table: &Table) -> Result<Output> {
     }
     out += "];\n\n/// How each is called, in the same order.\npub(crate) static TABLE: &[Entry] = &[\n";
     for (index, Operation { domain, run, by_worker, .. }) in table.operations.iter().enumerate() {
-        writeln!(
-            out,
-            "    Entry {{ operation: &OPERATIONS[{index}], by_worker: {by_worker}, run: crate::{domain}::{run} }},"
-        )?;
+        // What others have a part in is handed to the domain by `registry`.
+        let path = if run.starts_with("registry::") { run.clone() } else { format!("{domain}::{run}") };
+        writeln!(out, "    Entry {{ operation: &OPERATIONS[{index}], by_worker: {by_worker}, run: crate::{path} }},")?;
     }
     out += "];\n";
     Ok(("guest/protocol/src/operations/table.rs".into(), out))

@@ -20,7 +20,7 @@ pub(super) fn rust(compiled: &Compiled) -> Result<String> {
         compiled.params.iter().map(|(method, id)| Ok((tables.name(&method.name)?, *id))).collect::<Result<_>>()?;
     let mut out = String::from(HEADER);
     out += "//! The schemas of `spec/schema/`, compiled for `documents::shape`.\n\n";
-    out += "use crate::documents::shape::{Member, Shape, ShapeId};\n\n";
+    out += "use crate::schema::{Member, Shape, ShapeId};\n\n";
     table(&mut out, "Every text.", "NAMES", "&str", tables.names.iter().map(|name| format!("{name:?}")));
     table(&mut out, "Every shape.", "SHAPES", "Shape", shapes.into_iter());
     let members = tables.members.iter().map(|(name, id, required)| format!("Member({name}, {id}, {required})"));

@@ -1,14 +1,18 @@
 //! What one authenticated principal sent in the current window, counted whatever names stood in the payloads.
 
-use crate::generated::limits::BUDGET_WINDOW_MS;
+use crate::Rule;
+use crate::digest::{hex, sha256};
+use crate::generated::limits::{self, BUDGET_WINDOW_MS};
 use crate::json::Writer;
 use crate::kernel::{
     Query, Stored,
+    context::Context,
     fields::Fields,
     flow::{Flow, damaged},
     keys,
     records::{Row, parse},
 };
+use crate::rules::check;
 use alloc::{string::String, vec::Vec};
 
 /// The collection.
@@ -87,4 +91,20 @@ impl Budget {
         w.end_object();
         w.finish()
     }
+}
+
+/// Counts something that goes out against the caller's budgets: `root` where it answers nothing, `receiver` whom it is for.
+pub(crate) fn charge(cx: &mut Context<'_>, urgent: bool, root: bool, receiver: &str) -> Flow<()> {
+    let scope = cx.scope();
+    let stored = cx.one(&Budget::find(&scope))?;
+    let mut row = Budget::read(scope, stored)?;
+    let short: String = hex(&sha256(receiver.as_bytes())).chars().take(16).collect();
+    row.record.count(cx.now, urgent, root, &short);
+    let budget = &row.record;
+    check(Rule::BU2, budget.sends <= limits::SENDER_RATE_MAX)?;
+    check(Rule::BU7, budget.roots <= limits::ROOT_RATE_MAX)?;
+    check(Rule::BU3, budget.urgent <= limits::URGENT_RATE_MAX)?;
+    check(Rule::BU4, i64::try_from(budget.receivers.len()).unwrap_or(i64::MAX) <= limits::FAN_OUT_MAX)?;
+    cx.write(COLLECTION, &row.id, row.revision, row.record.text(), Vec::new());
+    Ok(())
 }
