@@ -1,9 +1,13 @@
 //! The parts of `cargo xtask`, as a library, so that tests can ask the same questions.
 
+pub mod against;
 pub mod behaviours;
 pub mod codegen;
 pub mod coverage;
+pub mod faults;
 pub mod grow;
+pub mod lines;
+pub mod pairs;
 pub mod reproducible;
 
 use std::path::{Path, PathBuf};
