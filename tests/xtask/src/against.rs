@@ -130,7 +130,5 @@ pub fn run(root: &Path, wanted: &Wanted) -> Result<()> {
 
 /// Where two vectors differ, after their errors were brought to one form.
 fn compare(old: &Value, new: &Value) -> Vec<Difference> {
-    let new = mapping::old_form(new);
-    let old = mapping::old_form(old);
-    classes::differences(&old, &new)
+    classes::differences(old, &mapping::old_form(old, new))
 }

@@ -60,7 +60,7 @@ pub fn compare(vectors: &BTreeMap<Name, Value>, old: &str, new: &str, tally: &mu
         let (before, after) = (old.ask(function, args)?, new.ask(function, args)?);
         asked += 1;
         steps += args["steps"].as_array().map_or(0, Vec::len);
-        let found = classes::differences(&mapping::old_form(&before), &mapping::old_form(&after));
+        let found = classes::differences(&before, &mapping::old_form(&before, &after));
         equal += usize::from(found.is_empty());
         tally.add(name, found);
     }

@@ -22,6 +22,10 @@ pub enum Class {
     Audit,
     /// `added`: a member that was not there, and says nothing: `null`, `false`, `0`, an empty text, list or object.
     Added,
+    /// `more`: whether a page is the last.
+    More,
+    /// `facts`: what a decision was about, for logs.
+    Facts,
     /// `topics`: what is waited for or touched.
     Topics,
     /// `cursor`: where an operation continues.
@@ -34,7 +38,7 @@ pub enum Class {
     Other,
 }
 
-const NAMES: [(&str, Class); 11] = [
+const NAMES: [(&str, Class); 13] = [
     ("row-body", Class::RowBody),
     ("row-key", Class::RowKey),
     ("collection", Class::Collection),
@@ -42,6 +46,8 @@ const NAMES: [(&str, Class); 11] = [
     ("rows", Class::Rows),
     ("audit", Class::Audit),
     ("added", Class::Added),
+    ("more", Class::More),
+    ("facts", Class::Facts),
     ("topics", Class::Topics),
     ("cursor", Class::Cursor),
     ("event", Class::Event),
@@ -82,6 +88,8 @@ impl Class {
             "start" | "end" if has("queries") || has("query") => Self::RowKey,
             "collection" | "index" if stored || has("queries") || has("query") => Self::Collection,
             "queries" | "answers" | "rows" | "writes" | "revision" | "limit" => Self::Rows,
+            "more" if has("answers") => Self::More,
+            "facts" if before("decision") => Self::Facts,
             "topics" => Self::Topics,
             "cursor" | "proceed" if !before("items") => Self::Cursor,
             "summary" if path.len() <= 3 => Self::Summary,
