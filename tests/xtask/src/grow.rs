@@ -13,6 +13,8 @@ use std::collections::BTreeSet;
 use std::{env, fs, path::Path, path::PathBuf, process::Command, time::Instant};
 
 const FOLDER: &str = "tests/xtask/grow";
+/// Where the copy has what it builds.
+const BUILT: &str = "target";
 
 /// What cargo is asked for in the copy, one after the other: the generators and the schemas, judged by an outside validator;
 /// the unit tests of the rules; then, over the selection of packages for which `cargo test` has compiled everything, every
@@ -105,6 +107,7 @@ fn copy(root: &Path, tree: &Path) -> Result<()> {
             let path = entry?.path();
             let name = path.strip_prefix(tree)?.to_string_lossy().into_owned();
             match path.is_dir() {
+                true if name == BUILT => {}
                 true => folders.push(path),
                 false if names.contains(name.as_str()) => {}
                 false => fs::remove_file(path)?,
@@ -114,12 +117,14 @@ fn copy(root: &Path, tree: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs cargo in the copy, with the target folder of the tree itself: crates of others are not built again.
+/// Runs cargo in the copy. What is built on the way is shared with the tree itself, so that crates of others are not built
+/// again; what comes out (programs have the same names) stays in the copy.
 fn run(tree: &Path, target: &Path, command: &str) -> Result<()> {
     let output = Command::new(env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
         .args(command.split(' '))
         .current_dir(tree)
-        .env("CARGO_TARGET_DIR", target)
+        .env("CARGO_TARGET_DIR", tree.join(BUILT))
+        .env("CARGO_BUILD_BUILD_DIR", target)
         .output()?;
     let said = || {
         let text = [output.stdout.as_slice(), output.stderr.as_slice()].concat();

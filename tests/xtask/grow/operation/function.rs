@@ -1,6 +1,7 @@
 
 /// `notes.keep`: a note under an id in the caller's scope; while another note has the id the caller may wait.
 pub(crate) fn keep_note(cx: &mut Context<'_>) -> Flow<String> {
+    use crate::kernel::{Entry, keys};
     cx.control_plane()?;
     let text = cx.params.member("text")?;
     let id = keys::key(&[cx.tenant(), &cx.owner_scope(), cx.params.text("noteId")?]);
@@ -18,7 +19,7 @@ pub(crate) fn keep_note(cx: &mut Context<'_>) -> Flow<String> {
         w.begin_object();
         w.member_raw("text", text.raw());
         w.end_object();
-        let entry = crate::kernel::Entry { index: "note.of".into(), key: id.clone() };
+        let entry = Entry { index: "note.of".into(), key: id.clone() };
         cx.write("note", &id, revision, w.finish(), [entry].into());
         cx.topics.push(id.clone());
         cx.resource = Some((id, i64::from(revision).saturating_add(1)));

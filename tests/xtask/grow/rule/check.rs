@@ -1,5 +1,5 @@
 
 /// Rule NT-1.
 fn free(note: Option<&Stored>) -> Flow<()> {
-    Ok(check(Rule::NT1, note.is_none())?)
+    Ok(crate::rules::check(crate::Rule::NT1, note.is_none())?)
 }
