@@ -1,14 +1,14 @@
-//! `spec/retention.json` against what is stored: every member of every record that any scenario writes is classified, and
+//! What `spec/records.json` says of purges against what is stored: every member of every record that any scenario writes is classified, and
 //! when a purge has gone over what a scenario left, nothing of it is content any more.
 
 use crate::conformance;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::fs;
 use threadmesh_native::NativeCore;
 use threadmesh_runtime::scenario::{self, Call, Local, Reply, Target};
 use threadmesh_runtime::store::MemoryStore;
 use threadmesh_runtime::{Core, Session};
+use xtask::codegen::records::{Fate, fates};
 
 /// How long after every scenario it is purged: whatever can expire has.
 const LATER_MS: i64 = 60_000_000_000;
@@ -20,21 +20,20 @@ struct Member {
     collection: String,
     path: Vec<String>,
     becomes: String,
+    /// The member of `spec/records.json` that it comes from: several paths may lead to one.
+    origin: String,
 }
 
 /// The table.
 fn table() -> Vec<Member> {
-    let text = fs::read_to_string(xtask::root().join("spec/retention.json")).expect("the table");
-    let table: Value = serde_json::from_str(&text).expect("JSON");
-    let mut all = Vec::new();
-    for record in table["records"].as_array().expect("records") {
-        for member in record["members"].as_array().expect("members") {
-            let text = |value: &Value| value.as_str().expect("a text").to_owned();
-            let path = text(&member["path"]).split('.').map(str::to_owned).collect();
-            all.push(Member { collection: text(&record["collection"]), path, becomes: text(&member["becomes"]) });
-        }
-    }
-    all
+    let fates = fates(&xtask::root()).expect("the table");
+    let row = |fate: Fate| Member {
+        collection: fate.collection,
+        path: fate.path.split('.').map(str::to_owned).collect(),
+        becomes: fate.becomes,
+        origin: fate.member,
+    };
+    fates.into_iter().map(row).collect()
 }
 
 /// Whether `pattern` covers `path`.
@@ -165,11 +164,12 @@ fn every_stored_member_is_classified_and_purged_as_it_says() {
             }
         }
     }
-    assert!(unknown.is_empty(), "spec/retention.json says nothing of these: {unknown:#?}");
+    assert!(unknown.is_empty(), "spec/records.json says nothing of these: {unknown:#?}");
     assert!(left.is_empty(), "a purge left these: {left:#?}");
     assert!(purged > 300, "only {purged} rows were purged");
     let content = |row: &Member| !matches!(row.becomes.as_str(), "kept" | "ends");
-    let idle = table.iter().enumerate().filter(|(place, row)| content(row) && !used.contains(place));
+    let reached: BTreeSet<&str> = used.iter().map(|place: &usize| table[*place].origin.as_str()).collect();
+    let idle = table.iter().enumerate().filter(|(_, row)| content(row) && !reached.contains(row.origin.as_str()));
     let idle: Vec<String> = idle.map(|(_, row)| format!("{}: {}", row.collection, row.path.join("."))).collect();
     assert!(idle.is_empty(), "no scenario writes this content, so that nothing shows that it goes: {idle:#?}");
 }

@@ -3,15 +3,14 @@
 //! There is no rule here; an `if` in this crate would be in the wrong place.
 //!
 //! The standard library stays out on the target, because its panic machinery alone is a tenth of the verifier. So the
-//! allocator that it would have used is named here, and a panic is a trap; what went wrong stands in the names of the
-//! functions on the stack.
+//! allocator is our own, and a panic is a trap; what went wrong stands in the names of the functions on the stack.
 #![cfg_attr(target_arch = "wasm32", no_std)]
 
 extern crate alloc;
 
 #[cfg(target_arch = "wasm32")]
 #[global_allocator]
-static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+static ALLOCATOR: arena::Arena<arena::Linear> = arena::Arena::new(arena::Linear);
 
 #[cfg(target_arch = "wasm32")]
 #[panic_handler]
@@ -27,6 +26,8 @@ wit_bindgen::generate!({ path: "../../wit", world: "core" });
 #[cfg(feature = "world-verifier")]
 wit_bindgen::generate!({ path: "../../wit", world: "verifier" });
 
+#[cfg(any(target_arch = "wasm32", test))]
+mod arena;
 #[cfg(any(feature = "world-core", feature = "world-verifier"))]
 mod both;
 #[cfg(feature = "world-core")]

@@ -11,6 +11,8 @@ pub mod limits;
 #[rustfmt::skip]
 pub mod machines;
 #[rustfmt::skip]
+pub(crate) mod records;
+#[rustfmt::skip]
 pub mod rules;
 #[rustfmt::skip]
 pub mod shapes;

@@ -15,6 +15,7 @@ mod members;
 mod number;
 mod parser;
 mod pointer;
+pub(crate) mod record;
 mod scan;
 mod tree;
 mod value;
@@ -24,6 +25,7 @@ pub use limits::{INTEGER_MAX, Limits};
 pub use tree::{Kind, Tree};
 pub use value::{Items, Members, Value};
 pub use writer::Writer;
+pub(crate) use writer::push_digits;
 
 use crate::rules::check;
 use crate::{Error, Rule};

@@ -10,12 +10,13 @@ use crate::delivery::{
     guard::{self, Guard},
     holder, hooks, mailbox, purge as delivery, relabel, respond, submit,
 };
-use crate::kernel::{context::Context, flow::Flow};
+use crate::kernel::{context::Context, flow::Flow, records::NamedTask};
 use crate::retention::{
     content, expiry,
     hooks::{Content, Expiring, Purged, ask_nothing, choose_all},
 };
 use crate::submission::{begin, holder::Kind, list, receipt, resolve};
+use crate::retention::purge::EmptiedMessage;
 use alloc::string::String;
 
 /// Asked before a message is claimed, decided, prepared, begun or admitted.
@@ -55,7 +56,7 @@ const CONTENTS: &[Content] = &[
         choose: choose_all,
         load: delivery::load,
         empty: delivery::empty,
-        note: |purge, removed| purge.messages.push(removed),
+        note: |purge, (sender, message)| purge.messages.push(EmptiedMessage { sender, message }),
     },
     Content {
         scan: None,
@@ -64,7 +65,7 @@ const CONTENTS: &[Content] = &[
         choose: |cx, _, rows| authority::choose_tasks(cx, HELD, rows),
         load: authority::load_tasks,
         empty: authority::empty_tasks,
-        note: |purge, removed| purge.tasks.push(removed),
+        note: |purge, (task, incarnation)| purge.tasks.push(NamedTask { task, incarnation }),
     },
     Content {
         scan: None,

@@ -10,6 +10,7 @@ mod errors;
 mod limits;
 mod operations;
 pub mod ordered;
+pub mod records;
 mod retention;
 mod rules;
 mod scenarios;
@@ -31,7 +32,9 @@ pub fn outputs(root: &Path) -> Result<Vec<Output>> {
     all.extend(attestation::generate()?);
     all.extend(behaviours::generate(root)?);
     all.extend(contract::generate(root)?);
+    all.extend(endings::generate(root)?);
     all.extend(operations::generate(root)?);
+    all.extend(records::generate(root)?);
     all.extend(retention::generate(root)?);
     all.extend(errors::generate(root)?);
     all.extend(limits::generate(root)?);

@@ -20,9 +20,9 @@ pub(crate) fn declare(cx: &mut Context<'_>) -> Flow<String> {
     check(Rule::OP9, matches!(cx.principal.kind, PrincipalKind::Operator | PrincipalKind::Host))?;
     cx.shaped.document(Kind::Capabilities, "capabilities")?;
     let profile = Profile::from_params(cx.params)?;
-    if let Some((evidence, snapshot)) = &profile.evidence {
-        check(Rule::AP2, profile.admits)?;
-        check(Rule::AP3, evidence == "mcp-session" || snapshot.is_some())?;
+    if let Some(admission) = &profile.admission {
+        check(Rule::AP2, profile.admits()?)?;
+        check(Rule::AP3, admission.evidence == "mcp-session" || admission.snapshot.is_some())?;
     }
     let query = Profile::find(cx.tenant(), &profile.name);
     // What operators do stands in a stream of its own; no task has a key of two parts.

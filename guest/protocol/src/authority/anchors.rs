@@ -1,7 +1,10 @@
 //! `anchors.declare`: the trust anchors that attestations are verified against, as the operator configured them.
 
+pub(crate) use crate::generated::records::anchors::COLLECTION as ANCHORS;
+
 use crate::Rule;
 use crate::attestation;
+use crate::generated::records::anchors::Anchors;
 use crate::json::Writer;
 use crate::kernel::{
     PrincipalKind, Stored,
@@ -11,14 +14,11 @@ use crate::kernel::{
     fields::Fields,
     flow::Flow,
     keys,
-    records::parse,
+    records::Row,
 };
 use crate::rules::check;
 use crate::{Error, json};
 use alloc::{format, string::String, vec::Vec};
-
-/// The collection: one row for each tenant.
-pub(crate) const ANCHORS: &str = "anchors";
 
 /// The row of the tenant's anchors.
 pub(crate) fn anchors_row(cx: &Context<'_>) -> String {
@@ -49,11 +49,7 @@ pub(crate) fn declare(cx: &mut Context<'_>) -> Flow<String> {
     let event = Event { kind: "anchors-declared", revision: i64::from(revision), detail: told, ..Event::default() };
     cx.record(&mut [&mut stream], &event)?;
     cx.save_box(&stream);
-    let mut w = Writer::new();
-    w.begin_object();
-    w.member_raw("anchors", anchors.raw());
-    w.end_object();
-    cx.write(ANCHORS, &id, revision, w.finish(), Vec::new());
+    cx.write(ANCHORS, &id, revision, Anchors { anchors: anchors.raw().into() }.text(), Vec::new());
     cx.resource = Some((id, i64::from(revision).saturating_add(1)));
     view(anchors.raw(), false)
 }
@@ -61,7 +57,7 @@ pub(crate) fn declare(cx: &mut Context<'_>) -> Flow<String> {
 /// The list in a row of anchors; none where there is no row.
 pub(crate) fn stored(row: Option<&Stored>) -> Flow<String> {
     let Some(row) = row else { return Ok("[]".into()) };
-    Ok(parse(&row.body)?.root().member("anchors")?.raw().into())
+    Ok(Row::read(row, Anchors::parse)?.record.anchors)
 }
 
 /// The anchors that stand: how many, and their digest. Keys are public, but nobody needs them back.

@@ -1,37 +1,13 @@
 //! What one authenticated principal sent in the current window, counted whatever names stood in the payloads.
 
+pub(crate) use crate::generated::records::budget::{Budget, COLLECTION};
+
 use crate::Rule;
 use crate::digest::{hex, sha256};
 use crate::generated::limits::{self, BUDGET_WINDOW_MS};
-use crate::json::Writer;
-use crate::kernel::{
-    Query, Stored,
-    context::Context,
-    fields::Fields,
-    flow::{Flow, damaged},
-    keys,
-    records::{Row, parse},
-};
+use crate::kernel::{Query, Stored, context::Context, flow::Flow, keys, records::Row};
 use crate::rules::check;
 use alloc::{string::String, vec::Vec};
-
-/// The collection.
-pub(crate) const COLLECTION: &str = "budget";
-
-/// The counters of one principal.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Budget {
-    /// Start of the window.
-    pub window: i64,
-    /// Messages in it.
-    pub sends: i64,
-    /// Steers and interrupts in it.
-    pub urgent: i64,
-    /// Messages without a parent in it.
-    pub roots: i64,
-    /// Its receivers, as short digests.
-    pub receivers: Vec<String>,
-}
 
 impl Budget {
     /// The budget of a principal's scope.
@@ -39,22 +15,9 @@ impl Budget {
         keys::row(COLLECTION, scope)
     }
 
-    pub(crate) fn read(id: String, row: Option<&Stored>) -> Flow<Row<Self>> {
-        let Some(row) = row else { return Ok(Row { id, revision: 0, record: Self::default() }) };
-        let tree = parse(&row.body)?;
-        let value = tree.root();
-        let mut receivers = Vec::new();
-        for receiver in value.member("receivers")?.items() {
-            receivers.push(receiver.as_str().ok_or_else(|| damaged("receivers"))?.into());
-        }
-        let record = Self {
-            window: value.int("window")?,
-            sends: value.int("sends")?,
-            urgent: value.int("urgent")?,
-            roots: value.int("roots")?,
-            receivers,
-        };
-        Ok(Row { id, revision: row.revision, record })
+    /// The one in a row; one that counts nothing yet where there is no row.
+    pub(crate) fn read_or_new(id: String, row: Option<&Stored>) -> Flow<Row<Self>> {
+        row.map_or_else(|| Ok(Row { id, revision: 0, record: Self::default() }), |row| Row::read(row, Self::parse))
     }
 
     /// Counts one message at `now`.
@@ -73,31 +36,13 @@ impl Budget {
             self.receivers.push(receiver.into());
         }
     }
-
-    /// The stored text.
-    pub fn text(&self) -> String {
-        let mut w = Writer::new();
-        w.begin_object();
-        w.member_int("window", self.window);
-        w.member_int("sends", self.sends);
-        w.member_int("urgent", self.urgent);
-        w.member_int("roots", self.roots);
-        w.key("receivers");
-        w.begin_array();
-        for receiver in &self.receivers {
-            w.string(receiver);
-        }
-        w.end_array();
-        w.end_object();
-        w.finish()
-    }
 }
 
 /// Counts something that goes out against the caller's budgets: `root` where it answers nothing, `receiver` whom it is for.
 pub(crate) fn charge(cx: &mut Context<'_>, urgent: bool, root: bool, receiver: &str) -> Flow<()> {
     let scope = cx.scope();
     let stored = cx.one(&Budget::find(&scope))?;
-    let mut row = Budget::read(scope, stored)?;
+    let mut row = Budget::read_or_new(scope, stored)?;
     let short: String = hex(&sha256(receiver.as_bytes())).chars().take(16).collect();
     row.record.count(cx.now, urgent, root, &short);
     let budget = &row.record;

@@ -26,7 +26,7 @@ use crate::kernel::{
     keys,
     names::{TaskName, only},
     pages::page,
-    records::{Party, Row},
+    records::{NamedTask, Party, Row},
     streams::Streams,
 };
 use crate::rules::{check, check_at};
@@ -149,7 +149,7 @@ fn made(
         digest: document.digest().into(),
         proposal_id: value.text("proposalId")?.into(),
         source,
-        named: (task.into(), incarnation.into()),
+        named: NamedTask { task: task.into(), incarnation: incarnation.into() },
         target,
         expires,
         proposed: cx.now,
@@ -157,7 +157,8 @@ fn made(
         decided: None,
         reason_code: None,
         grant: None,
-        places: (0, None),
+        source_place: 0,
+        target_place: None,
     })
 }
 
@@ -167,9 +168,9 @@ fn store(cx: &mut Context<'_>, mut row: Row<Proposal>) -> Flow<String> {
     let told = detail(&[("proposalDigest", &row.record.digest), ("proposalId", &row.record.proposal_id)]);
     tell(cx, &mut streams, &row.record, "relationship-proposed", 0, &told)?;
     let place = streams.get(&row.record.source.key(cx.tenant()))?.sequence;
-    row.record.places = (place, None);
+    row.record.source_place = place;
     if let Some(target) = &row.record.target {
-        row.record.places.1 = Some(streams.get(&target.key(cx.tenant()))?.sequence);
+        row.record.target_place = Some(streams.get(&target.key(cx.tenant()))?.sequence);
     }
     streams.save(cx);
     cx.write(proposal::COLLECTION, &row.id, 0, row.record.text(), row.record.entries(cx.tenant()));
@@ -353,7 +354,7 @@ fn same(proposal: &Proposal, draft: Value<'_>, source: &Party, target: &Party) -
     let tree = json::parse(&proposal.document)?;
     let asked = tree.root();
     let ends = proposal.source == *source
-        && target.is(&proposal.named.0, &proposal.named.1)
+        && target.is(&proposal.named.task, &proposal.named.incarnation)
         && proposal.target.as_ref().is_none_or(|known| known == target);
     let text = |asks: &str, grants: &str| -> Flow<bool> { Ok(asked.text(asks)? == draft.text(grants)?) };
     // Neither holds anything twice.
@@ -377,7 +378,7 @@ pub(crate) fn approve(cx: &mut Context<'_>, mut row: Row<Proposal>, grant: &Gran
     proposal.grant = Some(grant.grant_id.clone());
     if proposal.target.is_none() {
         proposal.target = Some(grant.target.clone());
-        proposal.places.1 = Some(grant.places.1);
+        proposal.target_place = Some(grant.target_place);
     }
     save(cx, &row);
     Ok(())

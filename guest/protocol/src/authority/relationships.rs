@@ -54,7 +54,8 @@ pub(crate) fn grant(cx: &mut Context<'_>) -> Flow<String> {
     let mut streams = Streams::default();
     streams.load(cx, [source.id.clone(), target.id.clone()])?;
     record(cx, &mut streams, &grant, "relationship-granted", granted_detail(cx, &grant)?)?;
-    grant.places = (streams.get(&source.id)?.sequence, streams.get(&target.id)?.sequence);
+    grant.source_place = streams.get(&source.id)?.sequence;
+    grant.target_place = streams.get(&target.id)?.sequence;
     streams.save(cx);
     if let Some(proposal) = proposal {
         proposals::approve(cx, proposal, &grant)?;
@@ -151,7 +152,8 @@ fn effective(cx: &Context<'_>, draft: Value<'_>, source: &Task, target: &Task) -
         superseded: false,
         proposal: decision.maybe_text("proposalId"),
         consent: decision.flag("requiresConsent").then_some(false),
-        places: (0, 0),
+        source_place: 0,
+        target_place: 0,
         document: text,
     })
 }

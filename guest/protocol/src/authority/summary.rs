@@ -1,5 +1,7 @@
 //! A task summary: what a task lets the source of a grant know of it.
 
+pub(crate) use crate::generated::records::summary::{COLLECTION, Summary};
+
 use crate::json::{Value, Writer};
 use crate::kernel::{
     Entry, Query, Stored,
@@ -9,9 +11,6 @@ use crate::kernel::{
     records::{Party, Row, parse},
 };
 use alloc::{string::String, vec, vec::Vec};
-
-/// The collection.
-pub(crate) const COLLECTION: &str = "summary";
 
 /// The members that every reader sees, as [`Summary::show`] writes them: ids, states and classes.
 const METADATA: &[&str] = &[
@@ -42,30 +41,12 @@ pub(crate) enum Reach {
     Metadata,
 }
 
-/// The summary that stands between the two ends of a relationship.
-#[derive(Clone, Debug)]
-pub(crate) struct Summary {
-    /// The document as received, raw; without its hints once they were purged.
-    pub document: String,
-    /// Its digest as received.
-    pub digest: String,
-    /// `summaryId`.
-    pub summary_id: String,
-    /// `summaryVersion`.
-    pub version: i64,
-    /// The summarised task.
-    pub task: Party,
-    /// The task that it is for.
-    pub reader: Party,
-    /// `relationshipId`.
-    pub relationship: String,
-    /// The row of the grant that it was published under.
-    pub grant: String,
-    /// When it was published.
-    pub published: i64,
-}
-
 impl Summary {
+    /// The record of a row. Error: `record-damaged`, for what the core did not write.
+    pub(crate) fn read(row: &Stored) -> Flow<Row<Self>> {
+        Row::read(row, Self::parse)
+    }
+
     /// The row of the summary of a task for the source of a relationship.
     pub fn id(tenant: &str, task: &Party, relationship: &str, reader: &Party) -> String {
         let Party { task: name, incarnation, owner } = task;
@@ -99,40 +80,6 @@ impl Summary {
         w.end_object();
         self.document = w.finish();
         Ok(())
-    }
-
-    pub(crate) fn read(row: &Stored) -> Flow<Row<Self>> {
-        let tree = parse(&row.body)?;
-        let value = tree.root();
-        let record = Self {
-            document: value.member("document")?.raw().into(),
-            digest: value.text("digest")?.into(),
-            summary_id: value.text("summaryId")?.into(),
-            version: value.int("version")?,
-            task: Party::read(value.member("task")?)?,
-            reader: Party::read(value.member("reader")?)?,
-            relationship: value.text("relationship")?.into(),
-            grant: value.text("grant")?.into(),
-            published: value.int("published")?,
-        };
-        Ok(Row { id: row.id.clone(), revision: row.revision, record })
-    }
-
-    /// The stored text.
-    pub fn text(&self) -> String {
-        let mut w = Writer::new();
-        w.begin_object();
-        w.member_raw("document", &self.document);
-        w.member_str("digest", &self.digest);
-        w.member_str("summaryId", &self.summary_id);
-        w.member_int("version", self.version);
-        self.task.put(&mut w, "task");
-        self.reader.put(&mut w, "reader");
-        w.member_str("relationship", &self.relationship);
-        w.member_str("grant", &self.grant);
-        w.member_int("published", self.published);
-        w.end_object();
-        w.finish()
     }
 
     /// The index keys: by its name in the owner's scope, and by the time of its publication while it has hints.

@@ -1,5 +1,7 @@
 //! A task incarnation.
 
+pub(crate) use crate::generated::records::task::{COLLECTION, Task};
+
 use crate::digest::sha256_text;
 use crate::json::{Value, Writer};
 use crate::kernel::{
@@ -7,47 +9,16 @@ use crate::kernel::{
     fields::Fields,
     flow::Flow,
     keys,
-    records::{Party, Row, parse, put_int, put_raw, put_text},
+    records::{Party, Row, put_int, put_raw, put_text},
 };
 use alloc::{string::String, vec, vec::Vec};
 
-/// The collection.
-pub(crate) const COLLECTION: &str = "task";
-
-/// What is stored of a task incarnation.
-#[derive(Clone, Debug)]
-pub(crate) struct Task {
-    /// Its ids and owner.
-    pub party: Party,
-    /// The harness, as registered.
-    pub harness: String,
-    /// The registered agent.
-    pub agent: Option<String>,
-    /// The registered role.
-    pub role: Option<String>,
-    /// TaskState of the wire.
-    pub state: String,
-    /// The adapter reference, raw.
-    pub adapter_ref: Option<String>,
-    /// The run, if any.
-    pub run: Option<String>,
-    /// The objective's version, never going down.
-    pub objective: Option<i64>,
-    /// The checkpoint.
-    pub checkpoint: Option<String>,
-    /// Nothing is taken.
-    pub mute: bool,
-    /// Nothing urgent is taken before this time.
-    pub quiet_until: Option<i64>,
-    /// The digest of what was registered.
-    pub registered: String,
-    /// The task's own revision, from 0.
-    pub revision: i64,
-    /// When it was retired.
-    pub retired_at: Option<i64>,
-}
-
 impl Task {
+    /// The record of a row. Error: `record-damaged`, for what the core did not write.
+    pub(crate) fn read(row: &Stored) -> Flow<Row<Self>> {
+        Row::read(row, Self::parse)
+    }
+
     /// All incarnations with this reference, whoever owns them.
     pub fn find(tenant: &str, task: &str, incarnation: &str) -> Query {
         keys::under(COLLECTION, "", &[tenant, incarnation, task], 8)
@@ -122,52 +93,6 @@ impl Task {
         w.member_str("taskId", &self.party.task);
         w.end_object();
         sha256_text(w.finish().as_bytes())
-    }
-
-    pub(crate) fn read(row: &Stored) -> Flow<Row<Self>> {
-        let tree = parse(&row.body)?;
-        let value = tree.root();
-        let record = Self {
-            party: Party::read(value)?,
-            harness: value.text("harness")?.into(),
-            agent: value.maybe_text("agentId"),
-            role: value.maybe_text("role"),
-            state: value.text("state")?.into(),
-            adapter_ref: value.maybe_raw("adapterRef"),
-            run: value.maybe_text("runId"),
-            objective: value.maybe_int("objectiveVersion"),
-            checkpoint: value.maybe_text("checkpoint"),
-            mute: value.flag("mute"),
-            quiet_until: value.maybe_int("quietUntil"),
-            registered: value.text("registered")?.into(),
-            revision: value.int("revision")?,
-            retired_at: value.maybe_int("retiredAt"),
-        };
-        Ok(Row { id: row.id.clone(), revision: row.revision, record })
-    }
-
-    /// The stored text.
-    pub fn text(&self) -> String {
-        let mut w = Writer::new();
-        w.begin_object();
-        w.member_str("taskId", &self.party.task);
-        w.member_str("incarnationId", &self.party.incarnation);
-        w.member_str("owner", &self.party.owner);
-        w.member_str("harness", &self.harness);
-        put_text(&mut w, "agentId", self.agent.as_deref());
-        put_text(&mut w, "role", self.role.as_deref());
-        w.member_str("state", &self.state);
-        put_raw(&mut w, "adapterRef", self.adapter_ref.as_deref());
-        put_text(&mut w, "runId", self.run.as_deref());
-        put_int(&mut w, "objectiveVersion", self.objective);
-        put_text(&mut w, "checkpoint", self.checkpoint.as_deref());
-        w.member_bool("mute", self.mute);
-        put_int(&mut w, "quietUntil", self.quiet_until);
-        w.member_str("registered", &self.registered);
-        w.member_int("revision", self.revision);
-        put_int(&mut w, "retiredAt", self.retired_at);
-        w.end_object();
-        w.finish()
     }
 
     /// The index keys: every incarnation is found by its id in its owner's scope, only a live one by its task, and a

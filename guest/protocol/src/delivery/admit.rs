@@ -8,6 +8,7 @@
 mod evidence;
 mod shown;
 
+use crate::authority::profile::Evidenced;
 use crate::delivery::{
     admission::{Admission, Admitted},
     guard::{self, Guard},
@@ -45,9 +46,9 @@ pub(crate) fn prepare(cx: &mut Context<'_>, hooks: Hooks) -> Flow<String> {
     admissible(cx, &scene)?;
     let adapter = adapter(cx, &scene)?;
     let profile = &adapter.profile.record;
-    let bound = profile.evidence.clone().zip(adapter.session.clone());
+    let bound = profile.admission.clone().zip(adapter.session.clone());
     check(Rule::CX3, bound.is_some())?;
-    let ((kind, snapshot), session) = bound.ok_or_else(|| damaged("profile"))?;
+    let (Evidenced { evidence: kind, snapshot }, session) = bound.ok_or_else(|| damaged("profile"))?;
     let shown = shown::render(cx, &scene)?;
     let admission = Admission {
         id: cx.request_hash("admission"),

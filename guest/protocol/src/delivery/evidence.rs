@@ -1,41 +1,23 @@
 //! What was seen of a message, in a row beside its life: the evidence of its outcome, and what an interrupt did. The life
 //! holds digests and states only; this is what a purge has to reach.
 
+pub(crate) use crate::generated::records::evidence::{COLLECTION, Evidence};
+
 use crate::delivery::names::MessageName;
-use crate::json::Writer;
-use crate::kernel::{
-    Query, Stored,
-    context::Context,
-    fields::Fields,
-    flow::Flow,
-    keys,
-    records::{Row, parse, put_raw},
-};
+use crate::kernel::{Query, Stored, context::Context, flow::Flow, keys, records::Row};
 use alloc::{string::String, vec::Vec};
 
-/// The collection.
-pub(crate) const COLLECTION: &str = "evidence";
 /// The evidence of the outcome.
 pub(crate) const OUTCOME: &str = "outcome";
 /// The interruption result.
 pub(crate) const INTERRUPTION: &str = "interruption";
 
-/// Evidence of one kind.
-#[derive(Clone, Debug)]
-pub(crate) struct Evidence {
-    /// `observed`, `asserted` or `attested`.
-    pub source: String,
-    /// When it was recorded.
-    pub at: i64,
-    /// `evidenceRefs`, raw.
-    pub refs: Option<String>,
-    /// `verificationAttestations`, raw.
-    pub attestations: Option<String>,
-    /// The interruption result, raw.
-    pub result: Option<String>,
-}
-
 impl Evidence {
+    /// The record of a row. Error: `record-damaged`, for what the core did not write.
+    pub(crate) fn read(row: &Stored) -> Flow<Row<Self>> {
+        Row::read(row, Self::parse)
+    }
+
     /// The row of one kind of evidence about a life.
     pub fn id(life: &str, kind: &str) -> String {
         [life, "/", kind].concat()
@@ -44,32 +26,6 @@ impl Evidence {
     /// All evidence about a message of a sender incarnation, whoever owns it.
     pub fn find(tenant: &str, name: MessageName<'_>) -> Query {
         keys::under(COLLECTION, "", &[tenant, name.message, name.sender], 16)
-    }
-
-    pub(crate) fn read(row: &Stored) -> Flow<Row<Self>> {
-        let tree = parse(&row.body)?;
-        let value = tree.root();
-        let record = Self {
-            source: value.text("source")?.into(),
-            at: value.int("at")?,
-            refs: value.maybe_raw("evidenceRefs"),
-            attestations: value.maybe_raw("verificationAttestations"),
-            result: value.maybe_raw("result"),
-        };
-        Ok(Row { id: row.id.clone(), revision: row.revision, record })
-    }
-
-    /// The stored text.
-    pub fn text(&self) -> String {
-        let mut w = Writer::new();
-        w.begin_object();
-        w.member_str("source", &self.source);
-        w.member_int("at", self.at);
-        put_raw(&mut w, "evidenceRefs", self.refs.as_deref());
-        put_raw(&mut w, "verificationAttestations", self.attestations.as_deref());
-        put_raw(&mut w, "result", self.result.as_deref());
-        w.end_object();
-        w.finish()
     }
 }
 

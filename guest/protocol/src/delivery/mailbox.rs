@@ -93,7 +93,7 @@ fn pending(cx: &mut Context<'_>, receiver: &Task, life: &Life) -> Flow<Option<Me
         return Ok(None);
     }
     let message = message?.ok_or_else(|| damaged("message"))?;
-    Ok(Some(Message::read(message)?))
+    Ok(Some(Message::read(message)?.record))
 }
 
 fn item(w: &mut Writer, life: &Life, message: &Message, now: i64) {

@@ -1,34 +1,17 @@
 //! The message itself: the envelope as received, and where it came from. It never changes until it is purged.
 
+pub(crate) use crate::generated::records::message::{COLLECTION, Forwarding, Hop, Message};
+
 use crate::delivery::names::MessageName;
 use crate::json::{Value, Writer};
 use crate::kernel::{
     Fact, Query, Stored,
-    fields::Fields,
     flow::Flow,
     keys,
-    records::{Party, TOMBSTONE, parse, put_raw},
+    records::{Party, Row, TOMBSTONE, parse},
 };
 use crate::time;
-use alloc::{string::String, vec::Vec};
-
-/// The collection.
-pub(crate) const COLLECTION: &str = "message";
-
-/// What is stored of a message beside its life.
-#[derive(Clone, Debug)]
-pub(crate) struct Message {
-    /// The envelope, raw.
-    pub envelope: String,
-    /// The rows of the causal chain, the root first.
-    pub ancestors: Vec<String>,
-    /// Where it came from, if it was passed on.
-    pub forwarding: Option<Forwarding>,
-    /// Where the call that sent it belongs in a trace: a JSON object, see [`trace`].
-    pub context: Option<String>,
-    /// Whether its content was removed.
-    pub purged: bool,
-}
+use alloc::string::String;
 
 /// What is kept of the context of a request that sends: its place in a trace. Other names are none of ours.
 pub(crate) fn trace(context: &[Fact]) -> Option<String> {
@@ -44,73 +27,7 @@ pub(crate) fn trace(context: &[Fact]) -> Option<String> {
     Some(w.finish())
 }
 
-/// The provenance of a message that was passed on: what its first sender wrote, and through whom it came.
-#[derive(Clone, Debug)]
-pub(crate) struct Forwarding {
-    /// Who wrote it.
-    pub origin: Party,
-    /// The kind of actor that wrote it.
-    pub actor: String,
-    /// `messageId` of the first message.
-    pub message: String,
-    /// The digest of its envelope.
-    pub digest: String,
-    /// Its intent.
-    pub intent: String,
-    /// Who passed it on, in order.
-    pub hops: Vec<Hop>,
-}
-
-/// One task that passed a message on.
-#[derive(Clone, Debug)]
-pub(crate) struct Hop {
-    /// The task.
-    pub party: Party,
-    /// `messageId` under which it did.
-    pub message: String,
-    /// When.
-    pub at: i64,
-}
-
 impl Forwarding {
-    fn read(value: Value<'_>) -> Flow<Self> {
-        let mut hops = Vec::new();
-        for hop in value.member("hops")?.items() {
-            let (party, message) = (Party::read(hop.member("task")?)?, hop.text("messageId")?.into());
-            hops.push(Hop { party, message, at: hop.int("at")? });
-        }
-        Ok(Self {
-            origin: Party::read(value.member("origin")?)?,
-            actor: value.text("actorType")?.into(),
-            message: value.text("messageId")?.into(),
-            digest: value.text("envelopeDigest")?.into(),
-            intent: value.text("intent")?.into(),
-            hops,
-        })
-    }
-
-    fn text(&self) -> String {
-        let mut w = Writer::new();
-        w.begin_object();
-        self.origin.put(&mut w, "origin");
-        w.member_str("actorType", &self.actor);
-        w.member_str("messageId", &self.message);
-        w.member_str("envelopeDigest", &self.digest);
-        w.member_str("intent", &self.intent);
-        w.key("hops");
-        w.begin_array();
-        for hop in &self.hops {
-            w.begin_object();
-            hop.party.put(&mut w, "task");
-            w.member_str("messageId", &hop.message);
-            w.member_int("at", hop.at);
-            w.end_object();
-        }
-        w.end_array();
-        w.end_object();
-        w.finish()
-    }
-
     /// As a receiver sees it.
     pub fn view(&self) -> String {
         let mut w = Writer::new();
@@ -145,36 +62,14 @@ impl Forwarding {
 }
 
 impl Message {
+    /// The record of a row. Error: `record-damaged`, for what the core did not write.
+    pub(crate) fn read(row: &Stored) -> Flow<Row<Self>> {
+        Row::read(row, Self::parse)
+    }
+
     /// The messages that a name may stand for, whoever owns them.
     pub fn find(tenant: &str, name: MessageName<'_>) -> Query {
         keys::under(COLLECTION, "", &[tenant, name.message, name.sender], 8)
-    }
-
-    pub(crate) fn read(row: &Stored) -> Flow<Self> {
-        let tree = parse(&row.body)?;
-        let value = tree.root();
-        let ancestors = value.member("ancestors")?.items().filter_map(|item| item.as_str()).map(Into::into).collect();
-        let forwarding = value.get("forwarding").map(Forwarding::read).transpose()?;
-        let envelope = value.member("envelope")?.raw().into();
-        Ok(Self { envelope, ancestors, forwarding, context: value.maybe_raw("context"), purged: value.flag("purged") })
-    }
-
-    /// The stored text.
-    pub fn text(&self) -> String {
-        let mut w = Writer::new();
-        w.begin_object();
-        w.member_raw("envelope", &self.envelope);
-        w.key("ancestors");
-        w.begin_array();
-        for ancestor in &self.ancestors {
-            w.string(ancestor);
-        }
-        w.end_array();
-        put_raw(&mut w, "forwarding", self.forwarding.as_ref().map(Forwarding::text).as_deref());
-        put_raw(&mut w, "context", self.context.as_deref());
-        w.member_bool("purged", self.purged);
-        w.end_object();
-        w.finish()
     }
 
     /// What is left after a purge: the envelope without what its sender wrote freely. It has no digest any more; that of

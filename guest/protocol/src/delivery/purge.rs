@@ -89,7 +89,7 @@ fn empty_message(
     streams.record(cx, &[&sender, &receiver], &row.event("content-purge-pending", purging.detail(&[])))?;
     let Row { id, revision, record: life } = row;
     cx.write(life::COLLECTION, &id, revision, life.text(), life.entries(cx.tenant()));
-    let emptied = Message::read(message)?.purge()?;
+    let emptied = Message::read(message)?.record.purge()?;
     cx.write(message::COLLECTION, &id, message.revision, emptied.text(), Vec::new());
     Ok((life.sender.incarnation, life.message))
 }

@@ -172,7 +172,7 @@ impl Scene {
     /// The message itself.
     pub fn message(&self, cx: &mut Context<'_>) -> Flow<Message> {
         let row = cx.lookup(message::COLLECTION, &self.life.id)?.ok_or_else(|| damaged("message"))?;
-        Message::read(row)
+        Ok(Message::read(row)?.record)
     }
 
     /// The receiver acts, and it is live.

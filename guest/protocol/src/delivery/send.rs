@@ -347,7 +347,7 @@ fn causality(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: &Party) -> F
     check(Rule::MS8, envelope.hop_count.is_none_or(|claimed| claimed == hops))?;
     check(Rule::BU6, hops <= limits::HOPS_MAX)?;
     let row = cx.lookup(message::COLLECTION, &parent.id)?;
-    let mut ancestors = row.map(Message::read).transpose()?.map(|message| message.ancestors).unwrap_or_default();
+    let mut ancestors = row.map(Message::read).transpose()?.map(|message| message.record.ancestors).unwrap_or_default();
     ancestors.push(parent.id);
     Ok((hops, ancestors))
 }

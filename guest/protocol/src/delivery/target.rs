@@ -32,9 +32,8 @@ pub(crate) fn adapter(cx: &mut Context<'_>, scene: &Scene) -> Flow<Target> {
     check(Rule::AD1, profile.is_some())?;
     let profile = profile.ok_or_else(|| damaged("profile"))?;
     let life = &scene.life.record;
-    let has = |words: &[String], word: &str| words.iter().any(|known| known == word);
     let native = !matches!(life.mode.as_str(), "store-only" | "side-channel");
-    check(Rule::AD2, native && has(&profile.record.intents, &life.intent) && has(&profile.record.modes, &life.mode))?;
+    check(Rule::AD2, native && profile.record.takes(&life.intent, &life.mode)?)?;
     let (digest, session) = (tree.digest(), tree.root().maybe_text("session"));
     Ok(Target { digest, session, profile })
 }

@@ -3,7 +3,9 @@
 use super::scan::plain_end;
 use crate::digest::digit;
 use alloc::string::String;
-use core::fmt::Write;
+
+/// A text of that many bytes is built without moving it.
+const ROOM: usize = 512;
 
 /// Builds one JSON text without white space, in the order of the calls. Strings and numbers come out in their RFC 8785
 /// form; members are not sorted. Commas are set by the writer; that every begin has its end, and that a key comes
@@ -16,9 +18,9 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A writer with nothing in it.
+    /// A writer with nothing in it, and room for most answers.
     pub fn new() -> Self {
-        Self::default()
+        Self { out: String::with_capacity(ROOM), comma: false }
     }
 
     /// The text.
@@ -60,8 +62,7 @@ impl Writer {
 
     /// An integer, in full digits whatever its size; beyond ±(2^53-1) our own parser may refuse it.
     pub fn int(&mut self, integer: i64) {
-        // Writing to a String cannot fail.
-        let _ = write!(self.place(), "{integer}");
+        push_integer(self.place(), integer);
     }
 
     /// A double as RFC 8785 prints it; `null` for one that is not finite.
@@ -160,6 +161,31 @@ pub(super) fn push_string(out: &mut String, text: &str) {
         from = end.wrapping_add(1);
     }
     out.push('"');
+}
+
+/// Appends the digits of `integer`.
+pub(super) fn push_integer(out: &mut String, integer: i64) {
+    if integer < 0 {
+        out.push('-');
+    }
+    push_digits(out, integer.unsigned_abs(), 1);
+}
+
+/// Appends the digits of `number`, with zeros before them up to `width`, which is at most 20.
+pub(crate) fn push_digits(out: &mut String, number: u64, width: usize) {
+    let mut digits = [b'0'; 20];
+    let mut rest = number;
+    let mut from = digits.len();
+    for (place, digit) in digits.iter_mut().enumerate().rev() {
+        *digit = b'0'.wrapping_add((rest % 10) as u8);
+        rest /= 10;
+        from = place;
+        if rest == 0 {
+            break;
+        }
+    }
+    let from = from.min(digits.len().saturating_sub(width));
+    out.push_str(core::str::from_utf8(digits.get(from..).unwrap_or_default()).unwrap_or_default());
 }
 
 fn push_escape(out: &mut String, byte: u8) {

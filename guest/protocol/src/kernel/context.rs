@@ -161,7 +161,7 @@ impl<'a> Context<'a> {
         let Some(keyed) = &self.keyed else { return Ok(None) };
         let query = Replay::find(&keyed.id);
         let Some(row) = self.one(&query)? else { return Ok(None) };
-        let past = Replay::read(row)?;
+        let past = Replay::read(row)?.record;
         let digest = self.keyed.as_ref().map(|keyed| self.digest_of(keyed));
         rules::check(Rule::OP6, Some(&past.digest) == digest.as_ref())?;
         self.replay = true;

@@ -1,33 +1,49 @@
 //! Keys of rows and indexes: parts joined by `/`, ordered bytewise, every part escaped so that it cannot hold a `/`.
 
+use crate::json::push_digits;
 use crate::kernel::{
     Query,
     flow::{Flow, damaged},
 };
-use alloc::{format, string::String};
-use core::fmt::Write;
+use alloc::string::String;
 
 /// `parts` as one key.
 pub(crate) fn key(parts: &[&str]) -> String {
-    let mut out = String::with_capacity(parts.iter().map(|part| part.len().saturating_add(1)).sum());
+    let mut out = String::with_capacity(room(parts));
     for (position, part) in parts.iter().enumerate() {
         if position > 0 {
             out.push('/');
         }
-        for character in part.chars() {
-            match character {
-                '/' => out.push_str("%2F"),
-                '%' => out.push_str("%25"),
-                _ => out.push(character),
-            }
-        }
+        push(&mut out, part);
     }
     out
 }
 
+/// The length of a key of these parts and one more byte, where nothing in them is escaped.
+fn room(parts: &[&str]) -> usize {
+    parts.iter().fold(0, |sum, part| sum.wrapping_add(part.len()).wrapping_add(1))
+}
+
+/// Appends a part, run by run.
+fn push(out: &mut String, part: &str) {
+    let mut rest = part;
+    while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'/' | b'%')) {
+        let (plain, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        out.push_str(plain);
+        out.push_str(if from.starts_with('/') { "%2F" } else { "%25" });
+        rest = from.get(1..).unwrap_or_default();
+    }
+    out.push_str(rest);
+}
+
+/// How many digits a number in a key has.
+const DIGITS: usize = 16;
+
 /// A whole number whose text sorts as the number does; negative ones sort as 0.
 pub(crate) fn number(value: i64) -> String {
-    format!("{:016}", value.max(0))
+    let mut out = String::with_capacity(DIGITS);
+    push_digits(&mut out, value.max(0).unsigned_abs(), DIGITS);
+    out
 }
 
 /// The one row with this id.
@@ -39,7 +55,9 @@ pub(crate) fn row(collection: &str, id: &str) -> Query {
 /// Rows whose key starts with these parts.
 pub(crate) fn under(collection: &str, index: &str, parts: &[&str], limit: u32) -> Query {
     let prefix = key(parts);
-    let (start, end) = (format!("{prefix}/"), format!("{prefix}0"));
+    let end = closed(&prefix, "0");
+    let mut start = prefix;
+    start.push('/');
     let (collection, index) = (collection.into(), index.into());
     Query { collection, index, start, end: Some(end), reverse: false, limit, bytes: 0 }
 }
@@ -54,11 +72,27 @@ pub(crate) fn numbered(
     limit: u32,
 ) -> Query {
     let prefix = key(parts);
-    let mut start = prefix.clone();
-    let _ = write!(start, "/{}", number(from));
-    let end = until.map_or_else(|| format!("{prefix}0"), |until| format!("{prefix}/{}", number(until)));
+    let end = until.map_or_else(|| closed(&prefix, "0"), |until| place(&prefix, until));
+    let start = place(&prefix, from);
     let (collection, index) = (collection.into(), index.into());
     Query { collection, index, start, end: Some(end), reverse: false, limit, bytes: 0 }
+}
+
+/// `prefix` and what follows it.
+fn closed(prefix: &str, tail: &str) -> String {
+    let mut out = String::with_capacity(prefix.len().wrapping_add(tail.len()));
+    out.push_str(prefix);
+    out.push_str(tail);
+    out
+}
+
+/// `prefix` with a number as the next part.
+fn place(prefix: &str, number: i64) -> String {
+    let mut out = String::with_capacity(prefix.len().wrapping_add(DIGITS).wrapping_add(1));
+    out.push_str(prefix);
+    out.push('/');
+    push_digits(&mut out, number.max(0).unsigned_abs(), DIGITS);
+    out
 }
 
 /// The number at the end of a key.

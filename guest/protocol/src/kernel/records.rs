@@ -1,8 +1,12 @@
-//! The stored records: parsed when read, checked, and written as JSON text. Hosts never look inside.
+//! The stored records: what they are, how they are read and written is generated from `spec/records.json`; what they can
+//! do, and under which keys they are found, stands here. Hosts never look inside.
 
-use crate::json::{self, Tree, Value, Writer};
+pub(crate) use crate::generated::records::{NamedTask, Party};
+
+use crate::json::record::Damage;
+use crate::json::{self, Tree, Writer};
 use crate::kernel::{
-    fields::Fields,
+    Stored,
     flow::{Flow, damaged},
     keys::key,
 };
@@ -22,20 +26,17 @@ pub(crate) struct Row<T> {
     pub record: T,
 }
 
-/// Parses the body of a stored row.
-pub(crate) fn parse(body: &str) -> Flow<Tree<'_>> {
-    json::parse(body).map_err(|error| damaged(&error.detail))
+impl<T> Row<T> {
+    /// A stored row whose text `parse` reads.
+    pub fn read(row: &Stored, parse: fn(&str) -> Result<T, Damage>) -> Flow<Self> {
+        let record = parse(&row.body).map_err(|damage| damaged(damage.member()))?;
+        Ok(Self { id: row.id.clone(), revision: row.revision, record })
+    }
 }
 
-/// A task incarnation and the scope that it is registered in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Party {
-    /// Task id.
-    pub task: String,
-    /// Incarnation id.
-    pub incarnation: String,
-    /// `kind:id` of the owner.
-    pub owner: String,
+/// Parses a document that stands in a stored row.
+pub(crate) fn parse(body: &str) -> Flow<Tree<'_>> {
+    json::parse(body).map_err(|error| damaged(&error.detail))
 }
 
 impl Party {
@@ -47,23 +48,6 @@ impl Party {
     /// Whether a TaskRef names this party.
     pub fn is(&self, task: &str, incarnation: &str) -> bool {
         self.task == task && self.incarnation == incarnation
-    }
-
-    pub(crate) fn read(value: Value<'_>) -> Flow<Self> {
-        Ok(Self {
-            task: value.text("taskId")?.into(),
-            incarnation: value.text("incarnationId")?.into(),
-            owner: value.text("owner")?.into(),
-        })
-    }
-
-    pub(crate) fn put(&self, w: &mut Writer, name: &str) {
-        w.key(name);
-        w.begin_object();
-        w.member_str("taskId", &self.task);
-        w.member_str("incarnationId", &self.incarnation);
-        w.member_str("owner", &self.owner);
-        w.end_object();
     }
 
     /// The wire form: without the owner.

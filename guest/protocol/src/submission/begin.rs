@@ -102,7 +102,8 @@ fn attempt(cx: &Context<'_>, holder: &dyn Holder, intent: usize, target: &Target
         late_receipt: None,
         contested: false,
         queries: 0,
-        removed: [None, None],
+        receipt_digest: None,
+        late_receipt_digest: None,
     })
 }
 

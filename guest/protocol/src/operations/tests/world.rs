@@ -316,7 +316,18 @@ impl World {
         let (_, record) = found.next().expect("a row");
         let mut body: Value = serde_json::from_str(&record.body).expect("a stored record is JSON");
         change(&mut body);
-        record.body = body.to_string();
+        // The members stay in the order in which the core writes them.
+        let tree = crate::json::parse(&record.body).expect("JSON");
+        let old = serde_json::from_str::<Value>(&record.body).expect("JSON");
+        let mut w = crate::json::Writer::new();
+        w.begin_object();
+        for (name, value) in tree.root().members() {
+            let same = body[name] == old[name];
+            w.member_raw(name, &if same { value.raw().to_owned() } else { body[name].to_string() });
+        }
+        w.end_object();
+        let text = w.finish();
+        record.body = text;
         assert!(found.next().is_none(), "there is more than one row");
     }
 

@@ -2,8 +2,10 @@
 
 use super::START;
 use super::cast::{BUILDER, WRITER, message_id};
+use crate::codegen::records::Rows;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::sync::LazyLock;
 
 /// The row ids of the two tasks, which are those of their boxes.
 pub(super) const WRITER_ROW: &str = "default/inc_writer-0001/writer/user:alice";
@@ -57,6 +59,23 @@ fn hex(text: &str) -> String {
 /// A row id as part of a key.
 pub(super) fn part(id: &str) -> String {
     id.replace('/', "%2F")
+}
+
+/// The arguments of a step, with the members of stored rows in the order in which the core writes them.
+pub(super) fn laid_out(mut args: Value) -> Value {
+    static ORDER: LazyLock<Rows> = LazyLock::new(|| Rows::load(&crate::root()).expect("spec/records.json"));
+    for answer in args["answers"].as_array_mut().into_iter().flatten() {
+        let collection = answer["query"]["collection"].as_str().unwrap_or_default().to_owned();
+        for row in answer["rows"].as_array_mut().into_iter().flatten() {
+            let text = row["body"].as_str().unwrap_or_default();
+            // What is not as a value prints is meant to be as it is.
+            let body = serde_json::from_str::<Value>(text).ok().filter(|body| body.to_string() == text);
+            if let Some(body) = body {
+                row["body"] = ORDER.text(&collection, &body).into();
+            }
+        }
+    }
+    args
 }
 
 /// The answer to a query. Of a range, a full page is one of several.

@@ -3,7 +3,7 @@
 use super::START;
 use super::cast::{builder, envelope, message, message_at, message_id, principals, with, without, writer};
 use super::facts::{
-    BUILDER_ROW, GRANT_ROW, ROUTE, WRITER_ROW, answer, budget, builder_party, counters, grant, key_row, life,
+    BUILDER_ROW, GRANT_ROW, ROUTE, WRITER_ROW, answer, budget, builder_party, counters, grant, key_row, laid_out, life,
     message_row, part, row, stored, stored_at, task, under, writer_party,
 };
 use serde::Serialize;
@@ -28,7 +28,7 @@ impl Vector {
     /// A vector of `function` that expects nothing yet.
     pub fn new(name: &str, rules: &[&str], function: &'static str, args: Value) -> Self {
         let rules = rules.iter().map(|rule| (*rule).to_owned()).collect();
-        Self { name: name.into(), rules, function, args, ok: None, error: None, has: None }
+        Self { name: name.into(), rules, function, args: laid_out(args), ok: None, error: None, has: None }
     }
 
     /// Exactly this. A step asks for no evaluations unless it says so.

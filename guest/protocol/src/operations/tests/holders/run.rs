@@ -4,7 +4,7 @@
 use crate::authority::{profile::Profile, task::Task};
 use crate::digest::sha256_text;
 use crate::generated::machines::Submission;
-use crate::json::Writer;
+use crate::json::{Value, Writer, record};
 use crate::kernel::{
     Entry, PrincipalKind, Stored,
     audit::Event,
@@ -56,6 +56,10 @@ fn id(cx: &Context<'_>, number: usize) -> String {
     keys::key(&[cx.tenant(), &format!("run-{number}")])
 }
 
+fn attempt_of(value: Value<'_>) -> Flow<Attempt> {
+    record::parse(value.raw(), Attempt::take).map_err(|damage| damaged(damage.member()))
+}
+
 fn read(cx: &mut Context<'_>, id: String, row: Option<&Stored>) -> Flow<Run> {
     let mut intents = Vec::new();
     let (mut stored, mut revision, mut waits, mut released) = (0, 1, false, 0);
@@ -65,8 +69,8 @@ fn read(cx: &mut Context<'_>, id: String, row: Option<&Stored>) -> Flow<Run> {
         (stored, revision) = (row.revision, value.int("revision")?);
         (waits, released) = (value.flag("waits"), value.int("released")?);
         for intent in value.member("intents")?.items() {
-            let past = intent.member("past")?.items().map(Attempt::read).collect::<Flow<Vec<_>>>()?;
-            intents.push(Intent { attempt: intent.get("attempt").map(Attempt::read).transpose()?, past });
+            let past = intent.member("past")?.items().map(attempt_of).collect::<Flow<Vec<_>>>()?;
+            intents.push(Intent { attempt: intent.get("attempt").map(attempt_of).transpose()?, past });
         }
     }
     intents.resize_with(2, || Intent { attempt: None, past: Vec::new() });
@@ -91,7 +95,7 @@ fn open(cx: &mut Context<'_>, row: &Stored, _: bool) -> Flow<Box<dyn Holder>> {
 fn list(w: &mut Writer, tenant: &str, row: &Stored) -> Flow<()> {
     let tree = parse(&row.body)?;
     for intent in tree.root().member("intents")?.items() {
-        let Some(attempt) = intent.get("attempt").map(Attempt::read).transpose()? else { continue };
+        let Some(attempt) = intent.get("attempt").map(attempt_of).transpose()? else { continue };
         if row.key.ends_with(&attempt.id) {
             w.begin_object();
             put_item(w, tenant, &attempt, tree.root().int("revision")?);
@@ -159,11 +163,11 @@ impl Run {
             w.begin_object();
             if let Some(attempt) = &intent.attempt {
                 w.key("attempt");
-                attempt.put(&mut w);
+                w.raw(&record::text(attempt, Attempt::put));
             }
             w.key("past");
             w.begin_array();
-            intent.past.iter().for_each(|attempt| attempt.put(&mut w));
+            intent.past.iter().for_each(|attempt| w.raw(&record::text(attempt, Attempt::put)));
             w.end_array();
             w.end_object();
         }
