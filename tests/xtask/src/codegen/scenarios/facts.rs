@@ -69,7 +69,9 @@ pub(super) fn laid_out(mut args: Value) -> Value {
         for row in answer["rows"].as_array_mut().into_iter().flatten() {
             let text = row["body"].as_str().unwrap_or_default();
             // What is not as a value prints is meant to be as it is.
-            let body = serde_json::from_str::<Value>(text).ok().filter(|body| body.to_string() == text);
+            let body = serde_json::from_str::<Value>(text)
+                .ok()
+                .filter(|body| serde_json::to_string(body).is_ok_and(|whole| whole == text));
             if let Some(body) = body {
                 row["body"] = ORDER.text(&collection, &body).into();
             }
