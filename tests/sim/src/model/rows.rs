@@ -11,12 +11,13 @@ use serde_json::Value;
 use std::{
     collections::BTreeMap,
     hash::{Hash, Hasher},
-    sync::Arc,
+    sync::{Arc, LazyLock},
 };
 use threadmesh_protocol::{
     kernel::{Answer, Decision, EffectKind, Principal, Query, Request, Status, Step, Stored},
     operations::decide,
 };
+use xtask::codegen::records;
 
 /// The collections that are part of the state.
 const KEPT: &[&str] = &["box", "grant", "life", "message", "profile", "purge", "task"];
@@ -70,9 +71,12 @@ pub struct Ran {
 }
 
 impl Row {
-    fn new(body: String, entries: Vec<(String, String)>) -> Arc<Self> {
-        let value = Arc::new(read(&body));
-        Arc::new(Self { body, entries, value })
+    /// With its members in the order in which the core writes them.
+    fn new(collection: &str, body: &str, entries: Vec<(String, String)>) -> Arc<Self> {
+        static ORDER: LazyLock<records::Rows> =
+            LazyLock::new(|| records::Rows::load(&xtask::root()).expect("spec/records.json"));
+        let value = Arc::new(read(body));
+        Arc::new(Self { body: ORDER.text(collection, &value), entries, value })
     }
 }
 
@@ -215,7 +219,8 @@ impl Rows {
                 _ => body.clone(),
             };
             let entries = write.entries.iter().map(|entry| (entry.index.clone(), entry.key.clone())).collect();
-            self.0.insert(key, Row::new(body, entries));
+            let row = Row::new(&key.0, &body, entries);
+            self.0.insert(key, row);
         }
     }
 
@@ -246,7 +251,7 @@ impl Rows {
                 let from = start.0.get(key).map_or(0, |row| open(row));
                 let mut body = Value::clone(&row.value);
                 body["open"] = (open(known) + open(&row) - from).into();
-                row = Row::new(body.to_string(), row.entries.clone());
+                row = Row::new(&key.0, &body.to_string(), row.entries.clone());
             }
             self.0.insert(key.clone(), row);
         }
