@@ -32,7 +32,6 @@ pub fn outputs(root: &Path) -> Result<Vec<Output>> {
     all.extend(attestation::generate()?);
     all.extend(behaviours::generate(root)?);
     all.extend(contract::generate(root)?);
-    all.extend(endings::generate(root)?);
     all.extend(operations::generate(root)?);
     all.extend(records::generate(root)?);
     all.extend(retention::generate(root)?);
