@@ -2,7 +2,7 @@
 //!
 //! The first commit empties the rows and asks the host to empty what the store keeps beside them. Only when the host says
 //! that nothing is left does the second commit call the content purged. Identities, states, times and digests stay: which
-//! member of which record is which, `spec/retention.json` says.
+//! member of which record is which, `spec/records.json` says.
 
 use crate::Rule;
 use crate::json::Writer;
