@@ -10,7 +10,8 @@ use std::{
 /// What knows no operation, and which of the others each of these may use.
 const FOUNDATIONS: &[(&str, &[&str])] = &[
     ("schema", &[]),
-    ("generated", &["schema"]),
+    // The records know how a row is read and written.
+    ("generated", &["json", "schema"]),
     ("digest", &[]),
     ("error", &["generated"]),
     ("rules", &["error", "generated"]),
