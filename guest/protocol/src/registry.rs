@@ -11,12 +11,12 @@ use crate::delivery::{
     holder, hooks, mailbox, purge as delivery, relabel, respond, submit,
 };
 use crate::kernel::{context::Context, flow::Flow, records::NamedTask};
+use crate::retention::purge::EmptiedMessage;
 use crate::retention::{
     content, expiry,
     hooks::{Content, Expiring, Purged, ask_nothing, choose_all},
 };
 use crate::submission::{begin, holder::Kind, list, receipt, resolve};
-use crate::retention::purge::EmptiedMessage;
 use alloc::string::String;
 
 /// Asked before a message is claimed, decided, prepared, begun or admitted.

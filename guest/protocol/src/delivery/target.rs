@@ -12,7 +12,6 @@ use crate::kernel::{
 };
 use crate::rules::check;
 use crate::submission::holder::Target;
-use alloc::string::String;
 
 /// Asks in the first round for what a submission needs beside the message.
 pub(crate) fn hints(cx: &mut Context<'_>, name: MessageName<'_>) {
