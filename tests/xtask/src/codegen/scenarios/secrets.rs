@@ -2,7 +2,7 @@
 //! the same call under other entropy gets another one, and nobody works it out from what was asked.
 
 use super::super::attestation::digest;
-use super::cast::{adapter_ref, envelope, message_at, message_id, profile, with};
+use super::cast::{adapter_ref, envelope, message_at, message_id, profile, with, without};
 use super::facts::{
     BUILDER_ROW, GRANT_ROW, ROUTE, answer, builder_party, counters, grant, key_row_of, life, message_row, row, secret,
     stored, stored_at, task, under,
@@ -89,6 +89,7 @@ fn admissible() -> Vec<Value> {
     let mut known = with(with(profile(), "/name", "loop"), "/hosted", false);
     known["capabilities"]["features"]["contextAdmission"] = "receiver-mediated".into();
     let known = with(known, "/contextAdmission", json!({"evidence": "mcp-session"}));
+    let known = without(without(known, "/profile"), "/executor");
     let envelope = envelope(1, "suggest", 0);
     let accepted = with(accepted, "/digest", digest(&envelope));
     let mut all = facts(&accepted, &receiver);
