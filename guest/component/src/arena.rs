@@ -79,7 +79,8 @@ fn size_of(layout: Layout) -> Option<usize> {
 // SAFETY: a block is cut off behind all others or taken from the list of its size, into which only `dealloc` puts blocks
 // that nobody uses; so no two that live overlap. Blocks are as large and as aligned as was asked for.
 unsafe impl<M: Memory> GlobalAlloc for Arena<M> {
-    #[inline]
+    // Not at every place that allocates: the component would be a third larger.
+    #[inline(never)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: one thread, and no reference to the state outlives a method.
         let state = unsafe { &mut *self.state.get() };
@@ -103,7 +104,7 @@ unsafe impl<M: Memory> GlobalAlloc for Arena<M> {
         at as *mut u8
     }
 
-    #[inline]
+    #[inline(never)]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: as in `alloc`.
         let state = unsafe { &mut *self.state.get() };
@@ -126,7 +127,7 @@ unsafe impl<M: Memory> GlobalAlloc for Arena<M> {
         state.listed |= size;
     }
 
-    #[inline]
+    #[inline(never)]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let Ok(wanted) = Layout::from_size_align(size, layout.align()) else { return null_mut() };
         let (Some(has), Some(needs)) = (size_of(layout), size_of(wanted)) else { return null_mut() };
