@@ -114,7 +114,7 @@ fn call(session: &mut dyn Session, function: &str, args: &Value) -> Result<Resul
         }
         "check-principal" => {
             let problem = session.check_principal(&records::principal(args.need("principal")?)?)?;
-            problem.map_or(Ok(Value::Null), Err)
+            problem.map_or(Ok(Value::Bool(true)), Err)
         }
         "operations" => Ok(session.operations()?.iter().map(records::operation).collect()),
         "scenario" => {

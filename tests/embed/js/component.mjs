@@ -43,7 +43,8 @@ export function call(core, name, args) {
   try {
     const given = parameters.map((parameter) => guard(argument(parameter, args)));
     const found = core[face][method](...given);
-    return name === 'check-principal' && found ? { error: found } : { ok: found };
+    if (name === 'check-principal') return found ? { error: found } : { ok: true };
+    return { ok: found };
   } catch (fault) {
     if (fault instanceof Refused) return fault.answer;
     // The glue throws an error whose payload is the error record; anything else is a trap or a fault of the glue.

@@ -141,7 +141,9 @@ def lift(ty, value):
 def lift_answer(function, ty, value):
     if not isinstance(ty, ResultType):
         found = lift(ty, value)
-        return {"error": found} if function == "check-principal" and found else {"ok": found}
+        if function == "check-principal":
+            return {"error": found} if found else {"ok": True}
+        return {"ok": found}
     if isinstance(value, Variant):
         failed = value.tag == "err"
     else:

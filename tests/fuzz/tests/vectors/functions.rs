@@ -27,7 +27,7 @@ pub(crate) fn answer(function: &str, args: &Value) -> Result<Result<Value, Error
         "describe" => Ok(about::DESCRIPTION.into()),
         "check-principal" => {
             let principal = principal_from(&args["principal"]).ok_or("no principal")?;
-            kernel::check_principal(&principal).map_or(Ok(Value::Null), Err)
+            kernel::check_principal(&principal).map_or(Ok(Value::Bool(true)), Err)
         }
         "kinds" => Ok(documents::kinds().collect()),
         "check-anchors" => attestation::check_anchors(text("anchors")).map(Into::into),
