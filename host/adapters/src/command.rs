@@ -8,6 +8,7 @@ use crate::{
     answer::Expected,
     carrier::{self, Carried, CarrierCommand, Order, Report, carry},
     private,
+    subject::Subject,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -65,11 +66,8 @@ struct Request<'a> {
     profile: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<&'a str>,
-    message_id: &'a str,
-    sender_incarnation_id: &'a str,
-    envelope_digest: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    envelope: Option<&'a RawValue>,
+    #[serde(flatten)]
+    subject: Subject<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<&'a BTreeMap<String, String>>,
     deadline_ms: u64,
@@ -125,7 +123,7 @@ impl CommandAdapter {
 
 impl Adapter for CommandAdapter {
     fn submit(&self, call: &Submission, deadline: Instant) -> Outcome {
-        let envelope = match RawValue::from_string(call.envelope.clone()) {
+        let envelope = match RawValue::from_string(call.payload.text.clone()) {
             Ok(envelope) => envelope,
             Err(error) => return Outcome::NotSubmitted(Reason::new("envelope-unreadable", error.to_string())),
         };
@@ -138,10 +136,7 @@ impl Adapter for CommandAdapter {
             tenant: &call.tenant,
             profile: &call.profile,
             session: call.session.as_deref(),
-            message_id: &call.message_id,
-            sender_incarnation_id: &call.sender_incarnation_id,
-            envelope_digest: &call.envelope_digest,
-            envelope: Some(&envelope),
+            subject: Subject::of_call(&call.holder, &call.scope, &call.payload, &envelope),
             context: Some(&call.context).filter(|context| !context.is_empty()),
             deadline_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
         };
@@ -177,10 +172,7 @@ impl Adapter for CommandAdapter {
             tenant: &query.tenant,
             profile: &query.profile,
             session: query.session.as_deref(),
-            message_id: &query.message_id,
-            sender_incarnation_id: &query.sender_incarnation_id,
-            envelope_digest: &query.envelope_digest,
-            envelope: None,
+            subject: Subject::of_query(&query.holder, &query.scope, &query.payload_digest),
             context: None,
             deadline_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
         };

@@ -9,7 +9,7 @@ mod url;
 
 pub use url::{Template, UrlError};
 
-use crate::{answer::Expected, private};
+use crate::{answer::Expected, private, subject::Subject};
 use client::{Client, Failure, Reply};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -58,10 +58,8 @@ struct Request<'a> {
     profile: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<&'a str>,
-    message_id: &'a str,
-    sender_incarnation_id: &'a str,
-    envelope_digest: &'a str,
-    envelope: &'a RawValue,
+    #[serde(flatten)]
+    subject: Subject<'a>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     context: &'a BTreeMap<String, String>,
 }
@@ -169,7 +167,7 @@ impl Adapter for HttpAdapter {
 impl HttpAdapter {
     fn prepare(&self, call: &Submission) -> Result<(String, String, Headers), Reason> {
         let unreadable = |error: serde_json::Error| Reason::new("envelope-unreadable", error.to_string());
-        let envelope = RawValue::from_string(call.envelope.clone()).map_err(unreadable)?;
+        let envelope = RawValue::from_string(call.payload.text.clone()).map_err(unreadable)?;
         let request = Request {
             contract: CONTRACT,
             operation: "submit",
@@ -178,10 +176,7 @@ impl HttpAdapter {
             tenant: &call.tenant,
             profile: &call.profile,
             session: call.session.as_deref(),
-            message_id: &call.message_id,
-            sender_incarnation_id: &call.sender_incarnation_id,
-            envelope_digest: &call.envelope_digest,
-            envelope: &envelope,
+            subject: Subject::of_call(&call.holder, &call.scope, &call.payload, &envelope),
             context: &call.context,
         };
         let body = serde_json::to_string(&request).map_err(unreadable)?;

@@ -10,3 +10,4 @@ pub mod profiles;
 
 mod answer;
 mod private;
+mod subject;

@@ -189,7 +189,7 @@ fn left_to_do(effect: Option<&StoredEffect>) -> String {
 fn perform(dispatcher: &OnceLock<Dispatcher>, effect: Effect) {
     // INVARIANT: nothing is decided before the dispatcher stands; an effect that came earlier would stay unknown.
     if let Some(dispatcher) = dispatcher.get() {
-        dispatcher.perform(CallEffect { key: effect.key, body: effect.body });
+        dispatcher.perform(CallEffect { name: effect.name, key: effect.key, body: effect.body });
     }
 }
 

@@ -33,6 +33,39 @@ pub trait Adapter: Send + Sync {
     fn query(&self, query: &Query, deadline: Instant) -> QueryOutcome;
 }
 
+/// Whose call it is: the record that carries the attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// A message, which is handed to the harness of its receiver.
+    Message {
+        /// `messageId`.
+        id: String,
+        /// Who sent it; message ids are unique only within a sender's incarnation.
+        sender_incarnation_id: String,
+    },
+    /// Any other record.
+    Other {
+        /// What kind of record.
+        kind: String,
+        /// Its id.
+        id: String,
+    },
+}
+
+/// What a call hands over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payload {
+    /// What kind of text it is; [`ENVELOPE`] for that of a message.
+    pub kind: String,
+    /// JSON, byte for byte as it was received or made.
+    pub text: String,
+    /// The digest of its canonical form; verified again before the call.
+    pub digest: String,
+}
+
+/// The payload of a message: its envelope.
+pub const ENVELOPE: &str = "envelope";
+
 /// One call to perform.
 #[derive(Clone, Debug)]
 pub struct Submission {
@@ -40,20 +73,18 @@ pub struct Submission {
     pub submission_id: String,
     /// The key that the target de-duplicates and is queried by. New for each attempt.
     pub idempotency_key: String,
-    /// The tenant of the receiver.
+    /// What every attempt is made for: an idempotency that outlives attempts. For a message the key of the attempt.
+    pub scope: String,
+    /// The tenant that it belongs to.
     pub tenant: String,
-    /// The message that is submitted.
-    pub message_id: String,
-    /// Who sent it; message ids are unique only within a sender's incarnation.
-    pub sender_incarnation_id: String,
+    /// Whose call it is.
+    pub holder: Holder,
     /// The operator's profile.
     pub profile: String,
     /// The session of the target, opaque to us.
     pub session: Option<String>,
-    /// The envelope as it was received, byte for byte.
-    pub envelope: String,
-    /// The digest of its canonical form; verified again before the call.
-    pub envelope_digest: String,
+    /// What is handed over.
+    pub payload: Payload,
     /// Where the message belongs in a trace: `traceparent` and `tracestate`, where its sender gave them. Nobody judged
     /// these texts.
     pub context: BTreeMap<String, String>,
@@ -66,18 +97,18 @@ pub struct Query {
     pub submission_id: String,
     /// The key that the target knows it by.
     pub idempotency_key: String,
-    /// The tenant of the receiver.
+    /// The scope of the call.
+    pub scope: String,
+    /// The tenant that it belongs to.
     pub tenant: String,
-    /// The message that was submitted.
-    pub message_id: String,
-    /// Who sent it.
-    pub sender_incarnation_id: String,
+    /// Whose call it is.
+    pub holder: Holder,
     /// The operator's profile.
     pub profile: String,
     /// The session of the target.
     pub session: Option<String>,
-    /// The digest of the envelope's canonical form.
-    pub envelope_digest: String,
+    /// The digest of what was handed over.
+    pub payload_digest: String,
 }
 
 /// Why, in a word for machines and a sentence for people. The sentence goes to the log only, never to the audit.

@@ -145,6 +145,8 @@ pub enum StartError {
 /// A `call` effect, by value: it can be performed only once. Not `Clone` on purpose.
 #[derive(Debug)]
 pub struct CallEffect {
+    /// What is to be done.
+    pub name: String,
     /// The submission id.
     pub key: String,
     /// The JSON that `begin` put there.
@@ -179,6 +181,9 @@ struct Seen {
     ids: HashSet<String>,
     order: VecDeque<String>,
 }
+
+/// The only effect of the kind `call` that this host performs.
+const SUBMIT: &str = "adapter.submit";
 
 /// The longest detail of a note: a target may say anything.
 const NOTE_CHARS_MAX: usize = 4_000;
@@ -251,7 +256,16 @@ impl Dispatcher {
 
     /// Takes a `call` effect that a commit of this process just returned, and performs it on a worker thread. After
     /// [`Dispatcher::stop`] the call is not made, and recorded as not made.
+    ///
+    /// Effects are routed by name. One of an unknown name, or one that cannot be read, is neither performed nor settled: the
+    /// record says that nobody knows, another version may know how to ask, and the log says why.
     pub fn perform(&self, effect: CallEffect) {
+        if effect.name != SUBMIT {
+            self.core.stats.unperformed.add();
+            let detail = format!("this host does not know how to perform {:?}", effect.name);
+            self.core.note("effect-not-performed", &effect.key, "", "effect-unknown", &detail);
+            return;
+        }
         if !self.core.first_time(&effect.key) {
             self.core.stats.duplicates.add();
             self.core.note("effect-twice", &effect.key, "", "duplicate", "an effect came twice and was ignored");

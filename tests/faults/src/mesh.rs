@@ -230,8 +230,9 @@ impl Mesh {
         };
         let dispatcher = Arc::new(Dispatcher::start(caller, profiles, config).map_err(|error| error.to_string())?);
         let sink = Arc::clone(&dispatcher);
-        self.host
-            .set_call_sink(Arc::new(move |effect| sink.perform(CallEffect { key: effect.key, body: effect.body })));
+        self.host.set_call_sink(Arc::new(move |effect| {
+            sink.perform(CallEffect { name: effect.name, key: effect.key, body: effect.body })
+        }));
         Ok(dispatcher)
     }
 }
@@ -259,7 +260,11 @@ fn run(host: &Host, who: &Principal, operation: &str, params: &str) -> Result<(b
     if let Some(problem) = reply.problem {
         return Err(Fault { code: problem.code, detail: problem.detail, retryable: problem.retryable });
     }
-    let calls = reply.calls.into_iter().map(|effect| CallEffect { key: effect.key, body: effect.body }).collect();
+    let calls = reply
+        .calls
+        .into_iter()
+        .map(|effect| CallEffect { name: effect.name, key: effect.key, body: effect.body })
+        .collect();
     Ok((reply.status == Status::Replayed, reply.body, calls))
 }
 

@@ -315,8 +315,12 @@ impl World {
                 && let Some(dispatcher) = node.dispatcher.get()
             {
                 let again = self.spend(|plan| std::mem::take(&mut plan.again).then_some(())).is_some();
-                let twice = again.then(|| CallEffect { key: effect.key.clone(), body: effect.body.clone() });
-                dispatcher.perform(CallEffect { key: effect.key, body: effect.body });
+                let twice = again.then(|| CallEffect {
+                    name: effect.name.clone(),
+                    key: effect.key.clone(),
+                    body: effect.body.clone(),
+                });
+                dispatcher.perform(CallEffect { name: effect.name, key: effect.key, body: effect.body });
                 if let Some(twice) = twice {
                     self.count("call-handed-twice");
                     dispatcher.perform(twice);

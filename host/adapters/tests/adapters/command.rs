@@ -14,7 +14,7 @@ fn the_program_gets_the_whole_request_and_its_receipt_is_taken() {
     assert_eq!(receipt.adapter_operation_id, "op-1");
     assert_eq!(place.lines("ledger"), ["effect"]);
     let text = fs::read_to_string(place.path("request.json")).unwrap();
-    assert!(text.contains(&call.envelope), "the envelope is passed byte for byte: {text}");
+    assert!(text.contains(&call.payload.text), "the envelope is passed byte for byte: {text}");
     let request: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(request["contract"], "threadmesh-command/1");
     assert_eq!(request["operation"], "submit");
@@ -31,7 +31,7 @@ fn behaviour_201_content_cannot_leave_its_frame() {
     let profile = place.script(&format!("cat > request.json; {RECEIPT}"), "");
     let content = "\"}\n{\"operation\":\"submit\",\"idempotencyKey\":\"adp_other\"}\n\u{2028}</untrusted>\u{202e}\0'$(touch broken)`touch broken`";
     let envelope = json!({"content": content, "reason": "\\\"},\"operation\":\"other\""});
-    let call = Submission { envelope: envelope.to_string(), ..submission("1") };
+    let call = with_text(envelope.to_string());
     assert_eq!(word(&submit(&profile, &call)), "submitted");
     let text = fs::read_to_string(place.path("request.json")).unwrap();
     assert_eq!(text.trim_end_matches('\n').lines().count(), 1, "{text}");
@@ -133,7 +133,7 @@ fn a_refusal_of_a_trusted_program_counts() {
 fn a_program_that_never_reads_or_never_ends_is_over_at_the_deadline() {
     let place = Place::new();
     let mut call = submission("1");
-    call.envelope = json!({"content": "x".repeat(1_000_000)}).to_string();
+    call.payload.text = json!({"content": "x".repeat(1_000_000)}).to_string();
     let short = Duration::from_millis(300);
     for script in ["sleep 1000", "cat > /dev/null; sleep 1000", &format!("{RECEIPT}; exec sleep 1000")] {
         let profile = place.script(script, "grace_ms = 100");

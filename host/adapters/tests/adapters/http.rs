@@ -41,7 +41,7 @@ fn a_call_is_posted_once_with_its_key_and_secrets() {
     assert_eq!(header("authorization"), Some("Bearer s3cret"));
     assert_eq!(header("x-team"), Some("blue"));
     assert_eq!(header("content-type"), Some("application/json"));
-    assert!(seen[0].body.contains(&call.envelope) && seen[0].body.contains(r#""submissionId":"sub_1""#));
+    assert!(seen[0].body.contains(&call.payload.text) && seen[0].body.contains(r#""submissionId":"sub_1""#));
 
     fs::set_permissions(&secret, Permissions::from_mode(0o640)).unwrap();
     assert_eq!(word(&submit(&profile, &call)), "not-submitted secret-unreadable");

@@ -21,7 +21,7 @@ use threadmesh_adapters::{
     profiles::{Surroundings, parse},
 };
 use threadmesh_runtime::{
-    adapter::{Adapter, Outcome, Profile, Query, QueryOutcome, Submission},
+    adapter::{Adapter, ENVELOPE, Holder, Outcome, Payload, Profile, Query, QueryOutcome, Submission},
     dispatcher::fake,
 };
 
@@ -87,12 +87,15 @@ fn submission(id: &str) -> Submission {
         submission_id: format!("sub_{id}"),
         idempotency_key: format!("adp_{id}"),
         tenant: "default".into(),
-        message_id: format!("msg_{id}"),
-        sender_incarnation_id: "inc_sender".into(),
+        scope: format!("adp_{id}"),
+        holder: Holder::Message { id: format!("msg_{id}"), sender_incarnation_id: "inc_sender".into() },
         profile: "target".into(),
         session: Some("ses/1".into()),
-        envelope: r#"{"z":1,"a":1.50,"content":"ä\u00e4"}"#.into(),
-        envelope_digest: "sha256:0".into(),
+        payload: Payload {
+            kind: ENVELOPE.into(),
+            text: r#"{"z":1,"a":1.50,"content":"ä\u00e4"}"#.into(),
+            digest: "sha256:0".into(),
+        },
         context: BTreeMap::from([(
             "traceparent".into(),
             "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into(),
@@ -100,16 +103,22 @@ fn submission(id: &str) -> Submission {
     }
 }
 
+/// A call that hands over another text.
+fn with_text(text: String) -> Submission {
+    let call = submission("1");
+    Submission { payload: Payload { text, ..call.payload.clone() }, ..call }
+}
+
 fn query_of(call: &Submission) -> Query {
     Query {
         submission_id: call.submission_id.clone(),
         idempotency_key: call.idempotency_key.clone(),
         tenant: call.tenant.clone(),
-        message_id: call.message_id.clone(),
-        sender_incarnation_id: call.sender_incarnation_id.clone(),
+        scope: call.scope.clone(),
+        holder: call.holder.clone(),
         profile: call.profile.clone(),
         session: call.session.clone(),
-        envelope_digest: call.envelope_digest.clone(),
+        payload_digest: call.payload.digest.clone(),
     }
 }
 

@@ -102,7 +102,7 @@ impl FakeCore {
         assert!(state.attempts.insert(id.to_owned(), attempt).is_none(), "attempt {id} begins twice");
         // `Value` would sort the members of the envelope: put the text back as it was.
         let text = body.to_string().replace(&body["envelope"].to_string(), &envelope);
-        CallEffect { key: id.to_owned(), body: text }
+        CallEffect { name: "adapter.submit".into(), key: id.to_owned(), body: text }
     }
 
     /// The attempt as it is now.

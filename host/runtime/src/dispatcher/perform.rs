@@ -3,8 +3,13 @@
 //! Everything after `begin` folds into a record or into silence, never into an error: the record already says
 //! outcome-unknown, so silence is the truth when nobody knows (delivery.md rule 3).
 
-use super::{CallEffect, Core, Refused, lock, pool::Job, record::Record};
-use crate::adapter::{Outcome, Profile, Reason, Receipt, Submission};
+use super::{
+    CallEffect, Core, Refused, lock,
+    pool::Job,
+    record::Record,
+    resume::{Named, holder},
+};
+use crate::adapter::{ENVELOPE, Outcome, Payload, Profile, Reason, Receipt, Submission};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::{
@@ -20,8 +25,14 @@ use std::{
 struct Body<'a> {
     submission_id: String,
     adapter_idempotency_key: String,
-    message_id: String,
-    sender_incarnation_id: String,
+    /// Absent where it is the key.
+    scope: Option<String>,
+    /// Of a message.
+    message_id: Option<String>,
+    /// Of a message.
+    sender_incarnation_id: Option<String>,
+    /// Of anything else.
+    holder: Option<Named>,
     profile: String,
     profile_digest: String,
     session: Option<String>,
@@ -31,11 +42,30 @@ struct Body<'a> {
     deadline_at: Option<f64>,
     expected_revision: u32,
     #[serde(borrow)]
-    envelope: &'a RawValue,
-    envelope_digest: String,
+    envelope: Option<&'a RawValue>,
+    envelope_digest: Option<String>,
+    payload: Option<Handed>,
     tenant: String,
     #[serde(default)]
     context: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct Handed {
+    kind: String,
+    text: String,
+    digest: String,
+}
+
+impl Body<'_> {
+    /// What is handed over: the envelope of a message, or whatever the holder says; nothing where there is neither.
+    fn handed(&mut self) -> Option<Payload> {
+        if let Some(Handed { kind, text, digest }) = self.payload.take() {
+            return Some(Payload { kind, text, digest });
+        }
+        let (envelope, digest) = self.envelope.zip(self.envelope_digest.take())?;
+        Some(Payload { kind: ENVELOPE.into(), text: envelope.get().to_owned(), digest })
+    }
 }
 
 /// A call on its way to an adapter. Not `Clone`.
@@ -60,13 +90,21 @@ impl Job for Order {
 }
 
 impl Core {
-    /// Reads an effect. One that cannot be read is recorded as not made, since it never will be.
+    /// Reads an effect. One that cannot be read is not performed and not settled: whoever made it may have meant something
+    /// that this host does not know, so the attempt stays unknown and is asked about.
     pub(super) fn order(&self, effect: CallEffect) -> Option<Order> {
-        let body: Body = match serde_json::from_str(&effect.body) {
-            Ok(body) => body,
-            Err(error) => {
-                let reason = Reason::new("effect-unreadable", error.to_string());
-                self.settle_not_submitted(&self.config.tenant, &effect.key, "", &reason);
+        let read = serde_json::from_str::<Body>(&effect.body).map_err(|error| error.to_string());
+        let read = read.and_then(|mut body| {
+            let payload = body.handed().ok_or("nothing is handed over")?;
+            let holder = holder(body.holder.take(), body.message_id.take(), body.sender_incarnation_id.take());
+            Ok((body, payload, holder.ok_or("it is nobody's call")?))
+        });
+        let (body, payload, holder) = match read {
+            Ok(read) => read,
+            Err(detail) => {
+                self.stats.unperformed.add();
+                self.note("effect-not-performed", &effect.key, "", "effect-unreadable", &detail);
+                lock(&self.backlog).ended(&effect.key);
                 return None;
             }
         };
@@ -82,14 +120,13 @@ impl Core {
             overrun: self.config.overrun,
             call: Submission {
                 submission_id: body.submission_id,
+                scope: body.scope.unwrap_or_else(|| body.adapter_idempotency_key.clone()),
                 idempotency_key: body.adapter_idempotency_key,
                 tenant: body.tenant,
-                message_id: body.message_id,
-                sender_incarnation_id: body.sender_incarnation_id,
+                holder,
                 profile: body.profile,
                 session: body.session,
-                envelope: body.envelope.get().to_owned(),
-                envelope_digest: body.envelope_digest,
+                payload,
                 context: body.context,
             },
         })
@@ -123,8 +160,8 @@ impl Core {
                 "calls of this profile are made by the receiver's task",
             ));
         }
-        match self.caller.digest(&call.envelope) {
-            Ok(digest) if digest == call.envelope_digest => {}
+        match self.caller.digest(&call.payload.text) {
+            Ok(digest) if digest == call.payload.digest => {}
             Ok(_) => return Err(Reason::new("envelope-changed", "the envelope does not have the digest on record")),
             Err(refusal) => return Err(Reason::new("envelope-changed", refusal.detail)),
         }

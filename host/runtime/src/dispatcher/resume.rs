@@ -14,6 +14,7 @@ pub(super) use plan::Backlog;
 pub(super) use sweep::{Signal, Sweeper};
 
 use super::{Caller, Refusal};
+use crate::adapter::Holder;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
@@ -37,9 +38,54 @@ pub(super) struct Unresolved {
     #[serde(default)]
     pub queries: u32,
     pub expected_revision: u32,
-    pub envelope_digest: String,
-    pub message_id: String,
-    pub sender_incarnation_id: String,
+    /// Absent where it is the key.
+    pub scope: Option<String>,
+    /// Of a message: the digest of its envelope.
+    pub envelope_digest: Option<String>,
+    /// Of anything else: what was handed over.
+    pub payload: Option<Handed>,
+    /// Of a message.
+    pub message_id: Option<String>,
+    /// Of a message.
+    pub sender_incarnation_id: Option<String>,
+    /// Of anything else.
+    pub holder: Option<Named>,
+}
+
+impl Unresolved {
+    /// Whose call it is; a record without a name where the core does not tell it.
+    pub(super) fn holder(&self) -> Holder {
+        let known = holder(self.holder.clone(), self.message_id.clone(), self.sender_incarnation_id.clone());
+        known.unwrap_or(Holder::Other { kind: String::new(), id: String::new() })
+    }
+
+    /// The digest of what was handed over; empty where the core does not tell it.
+    pub(super) fn digest(&self) -> String {
+        let digest = self.envelope_digest.as_ref().or(self.payload.as_ref().map(|payload| &payload.digest));
+        digest.cloned().unwrap_or_default()
+    }
+}
+
+/// What was handed over, by its digest.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Handed {
+    pub digest: String,
+}
+
+/// A record that is no message.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Named {
+    kind: String,
+    id: String,
+}
+
+/// Whose call it is: a message has members of its own, everything else is a `holder`; nothing where there is neither.
+pub(super) fn holder(holder: Option<Named>, message: Option<String>, sender: Option<String>) -> Option<Holder> {
+    if let Some(Named { kind, id }) = holder {
+        return Some(Holder::Other { kind, id });
+    }
+    let (id, sender_incarnation_id) = message.zip(sender)?;
+    Some(Holder::Message { id, sender_incarnation_id })
 }
 
 #[derive(Deserialize)]

@@ -48,6 +48,8 @@ counters! {
     panics,
     /// Effects that came a second time and were not performed.
     duplicates,
+    /// Effects that this host does not know how to perform, or cannot read.
+    unperformed,
     /// Facts that the core refused.
     refused,
     /// Queries made.

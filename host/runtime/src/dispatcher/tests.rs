@@ -4,7 +4,7 @@ mod calls;
 mod resuming;
 
 use super::{fake::FakeCore, *};
-use crate::adapter::{Adapter, Outcome, Query, QueryOutcome, QueryPolicy, Reason, Receipt, Submission};
+use crate::adapter::{Adapter, Holder, Outcome, Query, QueryOutcome, QueryPolicy, Reason, Receipt, Submission};
 use std::sync::atomic::AtomicUsize;
 
 /// Long enough never to be reached by a working program.

@@ -50,12 +50,12 @@ impl Ask {
         Query {
             submission_id: item.submission_id.clone(),
             idempotency_key: item.adapter_idempotency_key.clone(),
+            scope: item.scope.clone().unwrap_or_else(|| item.adapter_idempotency_key.clone()),
             tenant: item.tenant.clone(),
-            message_id: item.message_id.clone(),
-            sender_incarnation_id: item.sender_incarnation_id.clone(),
+            holder: item.holder(),
             profile: item.profile.clone(),
             session: item.session.clone(),
-            envelope_digest: item.envelope_digest.clone(),
+            payload_digest: item.digest(),
         }
     }
 }

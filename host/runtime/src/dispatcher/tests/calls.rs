@@ -13,7 +13,7 @@ fn busy(method: &'static str) -> fake::Fault {
 #[test]
 fn a_receipt_is_recorded_and_the_call_is_made_once() {
     let adapter = Scripted::mute(|call, _| {
-        assert_eq!(call.envelope, r#"{"specVersion":"0.0-draft","messageId":"msg_a"}"#, "byte for byte");
+        assert_eq!(call.payload.text, r#"{"specVersion":"0.0-draft","messageId":"msg_a"}"#, "byte for byte");
         assert_eq!(call.idempotency_key, "adp_a");
         assert_eq!(call.session.as_deref(), Some("ses-1"));
         Outcome::Submitted(receipt("a"))
@@ -21,7 +21,7 @@ fn a_receipt_is_recorded_and_the_call_is_made_once() {
     let profile = profile(&adapter);
     let (core, dispatcher) = start(&profile);
     let effect = core.begin_with("a", &profile, "one", |body| body["session"] = json!("ses-1"));
-    let again = CallEffect { key: effect.key.clone(), body: effect.body.clone() };
+    let again = CallEffect { name: effect.name.clone(), key: effect.key.clone(), body: effect.body.clone() };
     dispatcher.perform(effect);
     dispatcher.perform(again);
     assert!(dispatcher.drain(SOON));
@@ -45,14 +45,50 @@ fn whatever_is_known_not_to_have_been_made_is_recorded_as_such() {
     for (id, edit) in edits {
         dispatcher.perform(core.begin_with(id, &profile, "one", edit));
     }
-    drop(core.begin("unreadable", &profile, "one"));
-    dispatcher.perform(CallEffect { key: "unreadable".into(), body: "{}".into() });
     assert!(dispatcher.drain(SOON));
-    for id in ["refused", "unknown-profile", "changed-profile", "changed-envelope", "too-late", "unreadable"] {
+    for id in ["refused", "unknown-profile", "changed-profile", "changed-envelope", "too-late"] {
         assert_eq!(core.attempt(id).state, "confirmed-not-submitted", "{id}");
     }
     assert_eq!(adapter.submits(), 1, "only the first reached the adapter");
-    assert_eq!(dispatcher.stats().not_submitted, 6);
+    assert_eq!(dispatcher.stats().not_submitted, 5);
+}
+
+#[test]
+fn what_this_host_does_not_know_is_neither_performed_nor_settled() {
+    let adapter = Scripted::mute(|_, _| Outcome::Submitted(receipt("a")));
+    let profile = profile(&adapter);
+    let (core, dispatcher) = start(&profile);
+    let known = core.begin("unknown-name", &profile, "one");
+    dispatcher.perform(CallEffect { name: "adapter.revoke".into(), ..known });
+    let known = core.begin("unreadable", &profile, "one");
+    dispatcher.perform(CallEffect { body: "{}".into(), ..known });
+    dispatcher.perform(core.begin_with("nothing-handed-over", &profile, "one", |body| body["envelope"] = json!(null)));
+    assert!(dispatcher.drain(SOON));
+    for id in ["unknown-name", "unreadable", "nothing-handed-over"] {
+        assert_eq!(core.attempt(id).state, "outcome-unknown", "{id}");
+    }
+    let stats = dispatcher.stats();
+    assert_eq!((adapter.submits(), stats.unperformed, stats.not_submitted), (0, 3, 0));
+}
+
+#[test]
+fn a_call_that_is_no_message_is_made_alike() {
+    let adapter = Scripted::mute(|call, _| {
+        assert_eq!(call.holder, Holder::Other { kind: "run".into(), id: "run-1".into() });
+        assert_eq!((call.scope.as_str(), call.idempotency_key.as_str()), ("sha256:scope", "adp_a"));
+        assert_eq!((call.payload.kind.as_str(), call.payload.text.as_str()), ("action", r#"{"n":1}"#));
+        Outcome::Submitted(receipt("a"))
+    });
+    let profile = profile(&adapter);
+    let (core, dispatcher) = start(&profile);
+    dispatcher.perform(core.begin_with("a", &profile, "one", |body| {
+        let text = r#"{"n":1}"#;
+        body["holder"] = json!({"kind": "run", "id": "run-1"});
+        body["scope"] = json!("sha256:scope");
+        body["payload"] = json!({"kind": "action", "text": text, "digest": fake::digest(text)});
+    }));
+    assert!(dispatcher.drain(SOON));
+    assert_eq!(core.attempt("a").state, "receipt-recorded");
 }
 
 #[test]

@@ -22,7 +22,10 @@ fn an_attempt_of_a_dead_process_is_asked_about_and_never_sent_again() {
     let adapter = Scripted::new(
         |_, _| unknown(),
         |query| {
-            assert_eq!((query.idempotency_key.as_str(), query.message_id.as_str()), ("adp_a", "msg_a"));
+            assert_eq!(
+                (query.idempotency_key.as_str(), &query.holder),
+                ("adp_a", &Holder::Message { id: "msg_a".into(), sender_incarnation_id: "inc_sender".into() })
+            );
             QueryOutcome::Found(receipt("a"))
         },
     );
