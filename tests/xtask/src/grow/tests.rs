@@ -6,7 +6,7 @@ use super::*;
 fn what_is_to_be_grown_is_written_in_few_places() {
     let root = crate::root();
     let all = grown(&root).unwrap();
-    for kind in ["operation", "rule", "code", "state", "document kind", "adapter"] {
+    for kind in ["operation", "record", "rule", "code", "state", "document kind", "adapter"] {
         assert!(all.iter().any(|grown| grown.kind == kind), "nothing shows what {kind} takes");
     }
     for grown in &all {
