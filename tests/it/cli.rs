@@ -1,5 +1,6 @@
 //! The program `threadmesh` as its users see it.
 
+mod astray;
 mod calls;
 mod demo;
 mod disk;

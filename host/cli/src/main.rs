@@ -6,6 +6,7 @@ mod conformance;
 mod core;
 mod database;
 mod failure;
+mod faults;
 mod input;
 mod local;
 mod log;

@@ -62,8 +62,9 @@ impl Opened {
             Some(path) => read_profiles(path, core.as_ref())?,
             None => Vec::new(),
         };
-        let options =
-            Options { create: opening.create, allow_network_fs: opening.allow_network_fs, ..Options::default() };
+        let (create, allow_network_fs, records) =
+            (opening.create, opening.allow_network_fs, core::records(core.as_ref())?);
+        let options = Options { create, allow_network_fs, records, ..Options::default() };
         let store = SqliteStore::open(opening.db, options).map_err(|error| unusable(&error))?;
         let store = Arc::new(store);
         let mut builder = Host::builder(Arc::clone(&core) as Arc<dyn Core>, Arc::clone(&store) as Arc<dyn Store>);
@@ -227,11 +228,26 @@ pub fn unusable(error: &OpenError) -> Failure {
             ("database-unusable", "move it to a local disk, or use --allow-network-fs at its risk")
         }
         OpenError::Damaged { .. } => ("database-unusable", "keep the file as it is, and restore a copy beside it"),
-        OpenError::Newer { .. } => ("database-unusable", "use a newer threadmesh"),
+        OpenError::Older { .. } | OpenError::Newer { .. } | OpenError::Linked { .. } | OpenError::Lost { .. } => {
+            ("database-unusable", next_for(error))
+        }
         OpenError::Busy { .. } => ("database-unusable", "try again; see who holds it"),
         _ => ("database-unusable", "`threadmesh doctor --db FILE` says more"),
     };
     Failure::unusable(code, error, next)
+}
+
+/// What to do about a database that is in another form, or not all there.
+pub const fn next_for(error: &OpenError) -> &'static str {
+    match error {
+        OpenError::Older { .. } => "read it with the program that made it, and begin a new one beside it",
+        OpenError::Newer { .. } => "use a newer threadmesh",
+        OpenError::Linked { .. } => "remove all names but one: `find -samefile FILE` lists them",
+        OpenError::Lost { .. } => {
+            "bring its log (FILE-wal) back; to go on without what is missing, remove FILE.lock while nobody uses it"
+        }
+        _ => "",
+    }
 }
 
 /// The dispatcher's view of the host: it acts as `host`, which no transport can.

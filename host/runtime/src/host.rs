@@ -13,6 +13,7 @@ mod decider;
 mod denials;
 mod effects;
 mod error;
+mod fault;
 mod follow;
 mod frames;
 mod group;
@@ -28,6 +29,7 @@ pub use builder::Builder;
 pub use clock::{Clock, ClockError, SystemClock};
 pub use effects::{Performer, StuckSink, itself};
 pub use error::HostError;
+pub use fault::FaultSink;
 pub use replay::ReplayFiles;
 pub use wait::Cancel;
 
@@ -156,6 +158,7 @@ struct Inner {
     replay: Option<ReplayFiles>,
     calls: Mutex<Option<CallSink>>,
     stuck: Mutex<Option<StuckSink>>,
+    faults: Mutex<Option<FaultSink>>,
     group: group::Group<Job, Outcome>,
     hub: wait::Hub,
     others: others::Others,
@@ -218,6 +221,14 @@ impl Host {
 
     /// As [`Host::call_until`], with all that can be said.
     pub fn run(&self, invocation: Invocation<'_>, cancel: &Cancel) -> Result<Reply, HostError> {
+        let reply = self.reply(invocation, cancel);
+        if let Err(error) = &reply {
+            self.tell_fault(error);
+        }
+        reply
+    }
+
+    fn reply(&self, invocation: Invocation<'_>, cancel: &Cancel) -> Result<Reply, HostError> {
         let Invocation { principal, operation, params, context, finished } = invocation;
         let request = Request {
             operation: operation.into(),

@@ -8,63 +8,18 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
 use threadmesh_runtime::store::{
-    AUDIT, Applied, ApplyError, AuditRecord, Changes, Conflict, Entry, ReadSet, Seen, StoreError, Write, audit_id,
+    AUDIT, Applied, ApplyError, AuditRecord, Changes, Conflict, Entry, ReadSet, Seen, StoreError, Write,
 };
 
-use crate::delta::{Delta, Fact};
+use crate::counters::Counters;
+use crate::delta::{Delta, Fact, Record};
 use crate::error::InStore;
-use crate::journal::{Place, damaged};
 use crate::keys::{self, Key};
 use crate::names::{Names, NewNames};
 use crate::outbox;
 use crate::query::Current;
 use crate::recent::{Absent, Recent};
-use crate::sum::Sum;
 use crate::view::View;
-
-/// The row of `counters`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Counters {
-    pub last_time: i64,
-    pub stamps: i64,
-    pub audit: i64,
-    pub effects: i64,
-    pub place: Place,
-}
-
-impl Counters {
-    /// Reads them.
-    pub fn load(conn: &Connection) -> rusqlite::Result<Self> {
-        conn.prepare_cached("SELECT last_time, stamps, audit, effects, settled, slots, sum FROM counters WHERE id = 1")?
-            .query_row([], |row| {
-                let place = Place { settled: row.get(4)?, slots: row.get(5)? };
-                let (last_time, stamps, audit, effects) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
-                let counters = Self { last_time, stamps, audit, effects, place };
-                if counters.sum() == row.get::<_, i64>(6)? {
-                    return Ok(counters);
-                }
-                Err(damaged("the counters are not what was written"))
-            })
-    }
-
-    /// See [`crate::sum`]; that of a new store is in its layout.
-    fn sum(&self) -> i64 {
-        let Self { last_time, stamps, audit, effects, place } = *self;
-        let all = [last_time, stamps, audit, effects, place.settled, place.slots];
-        all.into_iter().fold(Sum::new(), Sum::number).value()
-    }
-
-    /// Writes them.
-    pub fn save(&self, conn: &Connection) -> rusqlite::Result<()> {
-        let Self { last_time, stamps, audit, effects, place } = self;
-        conn.prepare_cached(
-            "UPDATE counters SET last_time = ?1, stamps = ?2, audit = ?3, effects = ?4, settled = ?5, slots = ?6, sum = ?7
-             WHERE id = 1",
-        )?
-        .execute([last_time, stamps, audit, effects, &place.settled, &place.slots, &self.sum()])
-        .map(|_| ())
-    }
-}
 
 /// What applying works with.
 pub(crate) struct Applier<'a> {
@@ -93,7 +48,7 @@ impl Applier<'_> {
         for (number, (query, seen)) in reads.reads.iter().enumerate() {
             let name = self.names.find_in(self.conn, self.new_names, &query.collection, &query.index).in_store()?;
             let now = match name {
-                Some(name) => self.through(|view| view.answer(name, query)).in_store()?.seen(),
+                Some(index) => self.through(|view| view.answer(index, query)).in_store()?.seen(),
                 None => Seen::default(),
             };
             if now != *seen {
@@ -155,7 +110,7 @@ impl Applier<'_> {
 
     fn current(&self, write: &Write) -> Result<Option<Current>, StoreError> {
         match self.names.find_in(self.conn, self.new_names, &write.collection, "").in_store()? {
-            Some(name) => self.through(|view| view.current(name, &write.id)).in_store(),
+            Some(index) => self.through(|view| view.current(index.number, &write.id)).in_store(),
             None => Ok(None),
         }
     }
@@ -216,10 +171,12 @@ impl Applier<'_> {
     }
 
     fn add_audit(&mut self, record: &AuditRecord) -> Result<u64, StoreError> {
+        let mut own = self.numbered(AUDIT, &record.entries)?;
+        let keys = keys::encode(&mut own);
         self.counters.audit += 1;
-        let position = self.counters.audit.cast_unsigned();
-        self.make(AUDIT, &audit_id(position), &record.body, &record.entries)?;
-        Ok(position)
+        let position = self.counters.audit;
+        self.layer.add_record(position, Record { keys, body: record.body.clone() }, own);
+        Ok(position.cast_unsigned())
     }
 
     fn number(&mut self, collection: &str, index: &str) -> Result<i64, StoreError> {

@@ -1,7 +1,6 @@
 //! The write batch: one immediate transaction on the one connection that writes.
 
-use std::path::PathBuf;
-use std::sync::MutexGuard;
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -9,62 +8,131 @@ use threadmesh_runtime::store::{
     Answer, Applied, ApplyError, Batch, Changes, Epoch, Query, ReadSet, StoreError, TurnGuard, check_changes,
 };
 
-use crate::apply::{Applier, Counters};
+use crate::apply::Applier;
 use crate::connection::Conn;
+use crate::counters::{Counters, Format};
 use crate::delta::Delta;
 use crate::error::{InStore, may_be_committed, store_error};
-use crate::files::{self, Identity};
 use crate::journal::{self, Place};
+use crate::log;
 use crate::names::{Names, NewNames};
 use crate::queue::Queue;
 use crate::recent::{Absent, Recent};
 use crate::settle::settle;
 use crate::store::Checkpoint;
+use crate::watch::{Trouble, Watch};
+
+/// How long a log that has lost its name may hold up whoever saves what is in it.
+const RESCUE: Duration = Duration::from_secs(5);
 
 /// The writing connection, as long as it can be trusted.
 #[derive(Debug)]
 pub(crate) struct Writer {
     conn: Option<Conn>,
     queue: Queue,
-    file: PathBuf,
-    identity: Option<Identity>,
+    files: Arc<Watch>,
+    /// As it was when the file was opened.
+    format: Format,
     limit: Duration,
+    /// Whether a commit that returns is on the disk.
+    durable: bool,
+    /// How long the log was after the last commit.
+    log: u64,
     /// Why there is no connection any more.
-    broken: String,
+    end: StoreError,
 }
 
 impl Writer {
-    /// Takes over a connection to `file` that is open and configured. `limit` is for all waits of one operation.
-    pub fn new(conn: Conn, queue: Queue, file: PathBuf, identity: Option<Identity>, limit: Duration) -> Self {
-        Self { conn: Some(conn), queue, file, identity, limit, broken: String::new() }
+    /// Takes over a connection to a file that is open and configured, whose commits are on the disk when they return if
+    /// `durable`. `limit` is for all waits of one operation.
+    pub fn new(conn: Conn, queue: Queue, files: Arc<Watch>, format: Format, limit: Duration, durable: bool) -> Self {
+        let end = StoreError::Stopped { detail: String::new() };
+        Self { conn: Some(conn), queue, files, format, limit, durable, log: 0, end }
     }
 
     /// The connection, without a transaction; waits will end at the limit from `began` on.
     pub fn conn(&self, began: Instant) -> Result<&Conn, StoreError> {
-        let conn = self.conn.as_ref().ok_or_else(|| StoreError::Broken { detail: self.broken.clone() })?;
+        let conn = self.conn.as_ref().ok_or_else(|| self.end.clone())?;
         conn.wait_at_most(self.limit.saturating_sub(began.elapsed()));
         Ok(conn)
     }
 
     /// Begins an exclusive transaction, behind those of other processes that were first.
     fn begin(&mut self, began: Instant) -> Result<(), StoreError> {
-        self.check_place()?;
+        let log = self.check_files()?;
+        self.conn(began)?;
+        let head = self.queue.enter(self.limit.saturating_sub(began.elapsed()))?;
+        if log < self.log {
+            self.check_log()?;
+        }
         let conn = self.conn(began)?;
-        let _head = self.queue.enter(self.limit.saturating_sub(began.elapsed()))?;
-        conn.wait_at_most(self.limit.saturating_sub(began.elapsed()));
-        conn.insist(|raw| raw.prepare_cached("BEGIN IMMEDIATE")?.execute([]))
-            .map_err(|error| store_error(error, began.elapsed()))
-            .map(|_| ())
+        let begun = conn
+            .insist(|raw| raw.prepare_cached("BEGIN IMMEDIATE")?.execute([]))
+            .map_err(|error| store_error(error, began.elapsed()));
+        drop(head);
+        begun.map(|_| ())
     }
 
-    /// What is committed to a file that was removed or replaced is lost, though every call succeeds.
-    fn check_place(&mut self) -> Result<(), StoreError> {
-        let now = files::identity(&self.file).map_err(|error| StoreError::Io { detail: error.to_string() })?;
-        if now == self.identity {
-            return Ok(());
+    /// What is committed to a file or a log without a name is lost, though every call succeeds. Gives up where that is so,
+    /// and says otherwise how long the log is.
+    pub fn check_files(&mut self) -> Result<u64, StoreError> {
+        let look = self.files.look()?;
+        match (look.trouble, self.conn.is_some()) {
+            (None, _) => Ok(look.log),
+            (Some(_), false) => Err(self.end.clone()),
+            (Some(trouble), true) => {
+                self.end_for(trouble);
+                Err(self.end.clone())
+            }
         }
-        self.give_up("its file was removed or replaced".into());
-        Err(StoreError::Broken { detail: self.broken.clone() })
+    }
+
+    /// Stops for good because of what became of the files; whether what was committed is in the file that has the name.
+    fn end_for(&mut self, trouble: Trouble) -> bool {
+        let saved = trouble == Trouble::LogRemoved && self.save_log();
+        let what = trouble.what();
+        let detail = if saved {
+            format!("{what}; all that was committed was carried over into the file first. Open it again")
+        } else {
+            format!("{what}; end all processes that use it, and see `threadmesh doctor`")
+        };
+        self.close(StoreError::Stopped { detail });
+        saved
+    }
+
+    /// Carries a log that has lost its name over into the file, unless somebody has begun another one.
+    fn save_log(&self) -> bool {
+        let (Some(conn), Ok(_head)) = (&self.conn, self.queue.enter(RESCUE)) else { return false };
+        if !self.files.look().is_ok_and(|look| look.trouble == Some(Trouble::LogRemoved)) {
+            return false;
+        }
+        conn.wait_at_most(RESCUE);
+        let all = |row: &rusqlite::Row<'_>| {
+            let (busy, log, moved): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(busy == 0 && log == moved)
+        };
+        conn.raw.query_row("PRAGMA wal_checkpoint(FULL)", [], all).unwrap_or(false)
+    }
+
+    /// The log is shorter than it was after the last commit: others may have emptied it, which its index says first.
+    fn check_log(&mut self) -> Result<(), StoreError> {
+        const TRIES: u32 = 10;
+        for attempt in 0..TRIES {
+            let Some(conn) = &self.conn else { return Err(self.end.clone()) };
+            let in_use = |row: &rusqlite::Row<'_>| row.get::<_, i64>(1);
+            let frames = conn.raw.query_row("PRAGMA wal_checkpoint(NOOP)", [], in_use).in_store()?;
+            let length = self.files.look()?.log;
+            if length >= log::length(frames.unsigned_abs()) {
+                self.log = length;
+                return Ok(());
+            }
+            // It may have been emptied once more in between.
+            std::thread::sleep(Duration::from_millis(u64::from(attempt)));
+        }
+        let detail =
+            "its log was cut short while it was open; end all processes that use it, and see `threadmesh doctor`";
+        self.close(StoreError::Stopped { detail: detail.into() });
+        Err(self.end.clone())
     }
 
     /// Carries the log over and empties it; waits for others until `wait` is over.
@@ -76,18 +144,19 @@ impl Writer {
         };
         let done = conn.raw.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], make);
         let done = done.map_err(|error| store_error(error, began.elapsed()));
-        if let Err(StoreError::Broken { detail }) = &done {
-            self.give_up(detail.clone());
+        match &done {
+            Err(StoreError::Broken { detail }) => self.give_up(detail.clone()),
+            _ => self.log = 0,
         }
         done
     }
 
     /// Ends the transaction durably. Whatever goes wrong, no transaction is open afterwards.
     fn commit(&mut self) -> Result<(), StoreError> {
-        let Some(conn) = &self.conn else { return Err(StoreError::Broken { detail: self.broken.clone() }) };
+        let Some(conn) = &self.conn else { return Err(self.end.clone()) };
         let committed = conn.raw.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
         match committed {
-            Ok(_) => Ok(()),
+            Ok(_) => self.check_after_commit(),
             Err(error) if may_be_committed(&error) => {
                 let detail = error.to_string();
                 self.give_up(detail.clone());
@@ -97,6 +166,30 @@ impl Writer {
                 self.roll_back();
                 Err(error).in_store()
             }
+        }
+    }
+
+    /// The files may have lost their names during the batch.
+    fn check_after_commit(&mut self) -> Result<(), StoreError> {
+        let detail = match self.files.look() {
+            Ok(look) => match look.trouble {
+                None => {
+                    self.log = look.log;
+                    return Ok(());
+                }
+                Some(trouble) if self.end_for(trouble) => return Ok(()),
+                Some(trouble) => trouble.what().to_owned(),
+            },
+            Err(error) => error.to_string(),
+        };
+        self.close(StoreError::Stopped { detail: detail.clone() });
+        Err(StoreError::Broken { detail })
+    }
+
+    /// Says beside the file that the commit with this number was acknowledged.
+    fn note_commits(&self, commits: i64) {
+        if self.durable {
+            self.queue.note_commits(commits);
         }
     }
 
@@ -111,14 +204,19 @@ impl Writer {
         }
     }
 
-    /// Stops writing for good. The log may hold a batch that nobody was told of: closing must not carry it over.
-    pub fn give_up(&mut self, why: String) {
-        if let Some(conn) = self.conn.take() {
-            let _ = conn.close_without_checkpoint(true);
-        }
+    /// Stops writing for good, since the disk did not confirm the log.
+    pub fn give_up(&mut self, detail: String) {
         // Where even that fails, nobody can write here.
         let _ = self.queue.note_failed_flush();
-        self.broken = why;
+        self.close(StoreError::Broken { detail });
+    }
+
+    /// Stops writing for good. The log may hold a batch that nobody was told of: closing must not carry it over.
+    fn close(&mut self, end: StoreError) {
+        if let Some(conn) = self.conn.take() {
+            let _ = conn.close_without_checkpoint(true);
+            self.end = end;
+        }
     }
 
     /// Runs `what` in a transaction of its own.
@@ -128,8 +226,9 @@ impl Writer {
     ) -> Result<T, StoreError> {
         let began = Instant::now();
         self.begin(began)?;
-        let Some(conn) = &self.conn else { return Err(StoreError::Broken { detail: self.broken.clone() }) };
-        match what(&conn.raw).in_store() {
+        let format = self.format;
+        let raw = &self.conn(began)?.raw;
+        match Counters::load_as(raw, format).and_then(|_| what(raw)).in_store() {
             Ok(value) => self.commit().map(|()| value),
             Err(error) => {
                 self.roll_back();
@@ -173,12 +272,11 @@ impl<'a> SqliteBatch<'a> {
         began: Instant,
     ) -> Result<Self, StoreError> {
         writer.begin(began)?;
-        let place = Place { settled: 0, slots: 0 };
         let mut batch = Self {
             writer,
             shared,
             new_names: NewNames::default(),
-            counters: Counters { last_time: 0, stamps: 0, audit: 0, effects: 0, place },
+            counters: Counters::new(shared.recent.format()),
             layer: Delta::default(),
             absent: Absent::default(),
             epoch: Epoch::of_new_batch(),
@@ -188,7 +286,7 @@ impl<'a> SqliteBatch<'a> {
         };
         // From here on, dropping rolls back. The commits of other processes count.
         let conn = batch.conn()?;
-        let counters = Counters::load(conn).in_store()?;
+        let counters = Counters::load_as(conn, shared.recent.format()).in_store()?;
         shared.recent.catch_up(conn, counters.place).in_store()?;
         batch.counters = counters;
         Ok(batch)
@@ -246,8 +344,10 @@ impl<'a> SqliteBatch<'a> {
 
     /// Commits durably, and lets the process know what was committed.
     fn finish(&mut self, from: Place) -> Result<(), StoreError> {
+        self.counters.commits += 1;
         self.counters.save(self.conn()?).in_store()?;
         self.writer.commit()?;
+        self.writer.note_commits(self.counters.commits);
         self.shared.recent.advance(std::mem::take(&mut self.layer), from, self.counters.place);
         self.shared.names.keep(std::mem::take(&mut self.new_names));
         Ok(())

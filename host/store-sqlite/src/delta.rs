@@ -2,12 +2,13 @@
 //!
 //! Two of them lie over the tables: what the journal holds, and over it what an open batch has applied.
 
-use std::collections::{BTreeMap, HashMap};
-use std::ops::Bound;
+mod keys;
 
-use threadmesh_runtime::store::Query;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use crate::keys::Key;
+pub(crate) use keys::{Keys, Mark};
 
 /// A row as it will be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,28 +27,23 @@ pub(crate) struct Fact {
     pub new: bool,
 }
 
-/// That a key of the row `stamp` comes, or goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark {
-    /// Whose key.
-    pub stamp: i64,
-    /// INVARIANT: where it comes, it is not to be seen below; where it goes, it is.
-    pub there: bool,
-}
-
-/// The marks of one key: nearly always one, which is kept without an allocation of its own.
-#[derive(Debug)]
-enum Marks {
-    One([Mark; 1]),
-    /// In the order of stamps; may be empty.
-    Many(Vec<Mark>),
+/// An audit record that is added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// See [`crate::keys`].
+    pub keys: Vec<u8>,
+    /// As in the table.
+    pub body: String,
 }
 
 /// The changes of one or more batches.
 #[derive(Debug, Default)]
 pub(crate) struct Delta {
     facts: HashMap<i64, Option<Fact>>,
-    marks: BTreeMap<i64, BTreeMap<String, Marks>>,
+    fact_keys: Keys,
+    /// By position; those of a delta follow each other, and the last one below.
+    audit: BTreeMap<i64, Record>,
+    audit_keys: Keys,
 }
 
 impl Delta {
@@ -63,30 +59,25 @@ impl Delta {
         facts
     }
 
-    /// All keys that change, in the order of the table.
-    pub fn marks(&self) -> impl Iterator<Item = (Key<'_>, Mark)> {
-        self.marks.iter().flat_map(|(name, keys)| {
-            keys.iter()
-                .flat_map(move |(key, marks)| marks.as_slice().iter().map(move |mark| ((*name, key.as_str()), *mark)))
-        })
+    /// The keys of audit records, or of all other rows.
+    pub fn keys(&self, audit: bool) -> &Keys {
+        if audit { &self.audit_keys } else { &self.fact_keys }
     }
 
-    /// What changes under one key.
-    pub fn at(&self, (name, key): Key<'_>) -> &[Mark] {
-        self.marks.get(&name).and_then(|keys| keys.get(key)).map_or(&[], Marks::as_slice)
+    /// The audit record at `position`, if it is added here.
+    pub fn record(&self, position: i64) -> Option<&Record> {
+        self.audit.get(&position)
     }
 
-    /// What changes under the keys that `query` asks for, in ascending order.
-    pub fn range<'d>(&'d self, name: i64, query: &Query) -> impl DoubleEndedIterator<Item = (&'d str, Mark)> + use<'d> {
-        let start = query.start.as_str();
-        let bounds = match query.end.as_deref() {
-            None => Some((Bound::Included(start), Bound::Included(start))),
-            Some(end) => (start < end).then_some((Bound::Included(start), Bound::Excluded(end))),
-        };
-        let keys = bounds.and_then(|bounds| Some(self.marks.get(&name)?.range::<str, _>(bounds)));
-        let marks =
-            |(key, marks): (&'d String, &'d Marks)| marks.as_slice().iter().map(move |mark| (key.as_str(), *mark));
-        keys.into_iter().flatten().flat_map(marks)
+    /// The audit records that are added at `positions`, in order.
+    pub fn records(&self, positions: Range<i64>) -> impl DoubleEndedIterator<Item = (i64, &Record)> {
+        let some = (positions.start < positions.end).then(|| self.audit.range(positions));
+        some.into_iter().flatten().map(|(position, record)| (*position, record))
+    }
+
+    /// All audit records that are added, in order.
+    pub fn all_records(&self) -> impl ExactSizeIterator<Item = (i64, &Record)> {
+        self.audit.iter().map(|(position, record)| (*position, record))
     }
 
     /// Writes a row, whether it is there or not.
@@ -109,12 +100,18 @@ impl Delta {
 
     /// A key that is not there comes.
     pub fn add_key(&mut self, key: Key<'_>, stamp: i64) {
-        self.mark(key, Mark { stamp, there: true });
+        self.fact_keys.mark(key, Mark { stamp, there: true });
     }
 
     /// A key that is there goes.
     pub fn remove_key(&mut self, key: Key<'_>, stamp: i64) {
-        self.mark(key, Mark { stamp, there: false });
+        self.fact_keys.mark(key, Mark { stamp, there: false });
+    }
+
+    /// Adds an audit record with its keys, behind the last one.
+    pub fn add_record<'k>(&mut self, position: i64, record: Record, keys: impl IntoIterator<Item = Key<'k>>) {
+        keys.into_iter().for_each(|key| self.audit_keys.mark(key, Mark { stamp: position, there: true }));
+        self.audit.insert(position, record);
     }
 
     /// Adds what lay over this one.
@@ -125,54 +122,8 @@ impl Delta {
                 None => self.remove(stamp),
             }
         }
-        for (name, keys) in upper.marks {
-            let here = self.marks.entry(name).or_default();
-            for (key, marks) in keys {
-                match here.get_mut(&key) {
-                    None => drop(here.insert(key, marks)),
-                    Some(known) => {
-                        marks.as_slice().iter().for_each(|mark| known.place(*mark));
-                        if known.as_slice().is_empty() {
-                            here.remove(&key);
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    fn mark(&mut self, (name, key): Key<'_>, mark: Mark) {
-        let keys = self.marks.entry(name).or_default();
-        match keys.get_mut(key) {
-            None => drop(keys.insert(key.to_owned(), Marks::One([mark]))),
-            Some(known) => {
-                known.place(mark);
-                if known.as_slice().is_empty() {
-                    keys.remove(key);
-                }
-            }
-        }
-    }
-}
-
-impl Marks {
-    fn as_slice(&self) -> &[Mark] {
-        match self {
-            Self::One(mark) => mark,
-            Self::Many(marks) => marks,
-        }
-    }
-
-    /// Puts a mark among the others; coming and going cancel each other out.
-    fn place(&mut self, mark: Mark) {
-        let mut marks = match std::mem::replace(self, Self::Many(Vec::new())) {
-            Self::One(mark) => mark.to_vec(),
-            Self::Many(marks) => marks,
-        };
-        match marks.binary_search_by_key(&mark.stamp, |known| known.stamp) {
-            Ok(place) => drop(marks.remove(place)),
-            Err(place) => marks.insert(place, mark),
-        }
-        *self = Self::Many(marks);
+        self.fact_keys.absorb(upper.fact_keys);
+        self.audit.extend(upper.audit);
+        self.audit_keys.absorb(upper.audit_keys);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::ffi;
 use threadmesh_runtime::store::StoreError;
 
-use crate::CoreVersion;
+use crate::counters::Format;
 
 /// Why a store was not opened. Nothing that was there has been changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,22 +49,51 @@ pub enum OpenError {
         /// How that was seen.
         detail: String,
     },
-    /// A newer program wrote the file, or made it so that only newer ones may write it.
+    /// An earlier program made the file, in another form.
     #[error(
-        "{path}: layout {layout} for core {minimum_core} and newer, but this program knows layout {known_layout} and runs core {core}; it may be opened for reading only",
+        "{path}: {what}, which an earlier program made; it is left as it is, and nothing of it is taken over: keep that program to read it, and begin a new file",
         path = path.display()
     )]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Which form it has, and which one this program knows.
+        what: String,
+    },
+    /// A newer program made the file, or wrote records to it that this one does not know.
+    #[error("{path}: {what}, which only a newer program may write; it is left as it is", path = path.display())]
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its layout.
-        layout: i64,
-        /// The newest layout that this program knows.
-        known_layout: i64,
-        /// The oldest core that may write the file.
-        minimum_core: CoreVersion,
-        /// The core of this program.
-        core: CoreVersion,
+        /// Which form it has, and which one this program knows.
+        what: String,
+    },
+    /// The file has further names, under which it would have logs of their own.
+    #[error(
+        "{path}: the file has {links} names (hard links), and whoever opens another one writes to another log; remove all names but one",
+        path = path.display()
+    )]
+    Linked {
+        /// The file.
+        path: PathBuf,
+        /// How many names it has.
+        links: u64,
+    },
+    /// Batches are missing that were committed and acknowledged.
+    #[error(
+        "{path}: {missing} commits are missing that were acknowledged ({found} are here): its log was removed, cut short or replaced, or the file is an older copy; bring the log back, or, to go on without them, remove {lock} while nobody uses the file",
+        path = path.display(),
+        lock = lock.display()
+    )]
+    Lost {
+        /// The file.
+        path: PathBuf,
+        /// The file that says how many there were.
+        lock: PathBuf,
+        /// How many are here.
+        found: i64,
+        /// How many are not.
+        missing: i64,
     },
     /// The file is damaged. It is left as it is, as evidence; restore a copy beside it.
     #[error("{path}: damaged, and left as it is: {detail}", path = path.display())]
@@ -122,10 +151,33 @@ impl OpenError {
     }
 }
 
+/// Another process has brought the file into another form while this one had it open.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the file was opened with layout {} and records {}, and has layout {} and records {} now: another program has upgraded it; end this process and go on with that program",
+    .opened.layout, .opened.records, .found.layout, .found.records
+)]
+pub(crate) struct OtherFormat {
+    /// As it was opened.
+    pub opened: Format,
+    /// As it is.
+    pub found: Format,
+}
+
+impl From<OtherFormat> for rusqlite::Error {
+    fn from(error: OtherFormat) -> Self {
+        // Any variant for errors of others; it is told apart by what it holds.
+        Self::ToSqlConversionFailure(Box::new(error))
+    }
+}
+
 /// What a driver's failure means to a caller that has waited for `waited`.
 pub(crate) fn store_error(error: rusqlite::Error, waited: Duration) -> StoreError {
     use rusqlite::ErrorCode as Code;
     let detail = error.to_string();
+    if matches!(&error, rusqlite::Error::ToSqlConversionFailure(inner) if inner.is::<OtherFormat>()) {
+        return StoreError::Stopped { detail };
+    }
     let Some(code) = error.sqlite_error_code() else {
         // A column of another type, or text that is not UTF-8: nothing that this store has written.
         return StoreError::Damaged { detail };

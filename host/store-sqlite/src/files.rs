@@ -58,17 +58,32 @@ impl Location {
     }
 }
 
-/// Which file a name stands for: removing it, or putting another one in its place, gives another identity.
+/// Which file a name stands for, and what is known of it without opening it: removing it, or putting another one in its
+/// place, gives another device or inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
     device: u64,
     inode: u64,
+    /// How many names it has.
+    pub links: u64,
+    /// In bytes.
+    pub length: u64,
+}
+
+impl Identity {
+    /// Which file it is, whatever its names and length.
+    pub fn which(self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
 }
 
 /// The identity of the file at `path`; nothing where there is none. Does not open it.
 pub(crate) fn identity(path: &Path) -> io::Result<Option<Identity>> {
     match fs::metadata(path) {
-        Ok(found) => Ok(Some(Identity { device: found.dev(), inode: found.ino() })),
+        Ok(found) => {
+            let (device, inode, links, length) = (found.dev(), found.ino(), found.nlink(), found.len());
+            Ok(Some(Identity { device, inode, links, length }))
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

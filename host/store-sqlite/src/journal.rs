@@ -6,8 +6,7 @@
 
 use rusqlite::{Connection, params};
 
-use crate::apply::Counters;
-use crate::delta::{Delta, Fact, Mark};
+use crate::delta::{Delta, Fact, Mark, Record};
 use crate::keys::{self, Key, put_number, take_number};
 use crate::sum::Sum;
 
@@ -29,13 +28,6 @@ pub(crate) struct Place {
     pub slots: i64,
 }
 
-impl Place {
-    /// That of the snapshot that `conn` reads.
-    pub fn load(conn: &Connection) -> rusqlite::Result<Self> {
-        Ok(Counters::load(conn)?.place)
-    }
-}
-
 /// A batch as it is written: whole slots.
 pub(crate) fn encode(layer: &Delta, settled: i64) -> Vec<u8> {
     let mut bytes = vec![0; HEAD];
@@ -44,9 +36,19 @@ pub(crate) fn encode(layer: &Delta, settled: i64) -> Vec<u8> {
     for (stamp, fact) in facts {
         put_fact(&mut bytes, stamp, fact);
     }
-    // The keys of new rows follow from them.
+    let records = layer.all_records();
+    put_number(&mut bytes, records.len() as u64);
+    for (number, (position, record)) in records.enumerate() {
+        // The others follow it.
+        if number == 0 {
+            put_number(&mut bytes, position.cast_unsigned());
+        }
+        put_bytes(&mut bytes, &record.keys);
+        put_bytes(&mut bytes, record.body.as_bytes());
+    }
+    // The keys of new rows and of audit records follow from them.
     let is_new = |stamp| matches!(layer.fact(stamp), Some(Some(fact)) if fact.new);
-    let marks: Vec<(Key<'_>, Mark)> = layer.marks().filter(|(_, mark)| !is_new(mark.stamp)).collect();
+    let marks: Vec<(Key<'_>, Mark)> = layer.keys(false).marks().filter(|(_, mark)| !is_new(mark.stamp)).collect();
     put_number(&mut bytes, marks.len() as u64);
     for ((name, key), mark) in marks {
         put_number(&mut bytes, name.cast_unsigned());
@@ -127,6 +129,13 @@ fn decode(mut bytes: &[u8]) -> Option<Delta> {
     let (bytes, mut layer) = (&mut bytes, Delta::default());
     for _ in 0..take_number(bytes)? {
         take_fact(bytes, &mut layer)?;
+    }
+    let records = i64::try_from(take_number(bytes)?).ok()?;
+    let first = if records > 0 { take_number(bytes)?.cast_signed() } else { 0 };
+    for position in first..first.checked_add(records)? {
+        let keys = take_bytes(bytes)?;
+        let body = take_text(bytes)?.to_owned();
+        layer.add_record(position, Record { keys: keys.to_vec(), body }, keys::decode(keys).ok()?);
     }
     for _ in 0..take_number(bytes)? {
         let name = take_number(bytes)?.cast_signed();

@@ -10,14 +10,20 @@
 //!   that what is removed is overwritten. [`SqliteStore::checkpoint_truncate`] empties the journal and the log.
 //! * **Shared.** Writers of different processes queue at `<file>.lock`, since SQLite's own busy handler lets whoever comes
 //!   back first win. Nobody sees a busy error before [`Options::busy_limit`].
-//! * **Careful with what it finds.** A file from a newer program is left as it is, byte for byte. A damaged one is never
-//!   repaired, emptied or made again; rows, journal and counters carry checksums, which SQLite's pages lack. Network and VM-shared file systems, on which the log's shared memory does not work,
-//!   are refused unless [`Options::allow_network_fs`] is set.
+//! * **Careful with what it finds.** A file of another layout or with other records ([`Options::records`]) is left as it is,
+//!   byte for byte, and a store that meets another one than it opened stops. A damaged file is never repaired, emptied or
+//!   made again; rows, journal, stored effects and counters carry checksums, which SQLite's pages lack. Network and
+//!   VM-shared file systems, on which the log's shared memory does not work, are refused unless
+//!   [`Options::allow_network_fs`] is set.
+//! * **Watchful.** File, log and shared memory must keep the names that they had, and the file has one name only
+//!   (`watch.rs`); how many commits were acknowledged stands beside the file (`mark.rs`), so that a log that was removed or
+//!   cut short is missed at the next opening.
 //!
 //! # Layout
 //!
 //! `facts` is a heap: a row is appended when it is made (its number, the *stamp*, is never used again) and found by its
-//! number only. `entries` maps (index, key, stamp) to nothing; the id is a key of the index without a name. A row keeps the
+//! number only. `audit` holds the audit records by position, which is their id. `entries` maps (index, key, stamp) to
+//! nothing; the id of a fact is a key of the index without a name. A row keeps the
 //! list of its own keys, so that an update reads one row and touches only the keys that changed; measured against rows
 //! clustered by id, this layout writes less than half as many pages. Names of collections and indexes are small numbers.
 //!
@@ -33,19 +39,23 @@
 
 mod apply;
 mod batch;
+mod check;
 mod connection;
+mod counters;
 mod delta;
 mod error;
 mod files;
 mod journal;
 mod keys;
 mod log;
+mod mark;
 mod names;
 mod open;
 mod options;
 mod outbox;
 mod place;
 mod pool;
+mod position;
 mod query;
 mod queue;
 mod recent;
@@ -54,11 +64,13 @@ mod settle;
 mod store;
 mod sum;
 mod view;
+mod watch;
 
 #[cfg(test)]
 mod tests;
 
+pub use check::FailedEffect;
 pub use error::OpenError;
-pub use options::{CoreVersion, Options, Synchronous};
+pub use options::{Options, Records, Synchronous};
 pub use place::{FileSystem, probe};
-pub use store::{Checkpoint, FailedEffect, SqliteStore};
+pub use store::{Checkpoint, SqliteStore};

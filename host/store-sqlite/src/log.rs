@@ -12,6 +12,8 @@ use std::path::Path;
 
 const HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
+/// Of the files that this store makes.
+const PAGE: usize = 4_096;
 
 /// The pair of sums that runs through all frames.
 type Sums = (u32, u32);
@@ -35,6 +37,11 @@ struct Frame {
     salts: [u8; 8],
     sums: Sums,
     begin: [u8; 8],
+}
+
+/// How long a log with so many frames is at least; 0 for one that is not in use.
+pub(crate) fn length(frames: u64) -> u64 {
+    if frames == 0 { 0 } else { HEADER as u64 + frames * (PAGE + FRAME_HEADER) as u64 }
 }
 
 /// Whether the log at `path` is damaged in front of something that was committed. `valid` is how many of its frames

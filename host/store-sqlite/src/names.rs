@@ -4,9 +4,25 @@ use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
 use rusqlite::{Connection, OptionalExtension};
+use threadmesh_runtime::store::AUDIT;
 
 /// Collection, then index.
 type Numbers = HashMap<String, HashMap<String, i64>>;
+
+/// An index of a collection, as the tables know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Index {
+    /// Its number; 0 for that of the audit by position, which has no entries.
+    pub number: i64,
+    /// Whether its entries lead to audit records.
+    pub audit: bool,
+}
+
+impl Index {
+    fn of(collection: &str, number: i64) -> Self {
+        Self { number, audit: collection == AUDIT }
+    }
+}
 
 /// The committed numbers that this store has met.
 #[derive(Debug, Default)]
@@ -21,16 +37,20 @@ pub(crate) struct NewNames {
 }
 
 impl Names {
-    /// The number of an index; nothing where no row was ever in it. `conn` must see committed rows only.
-    pub fn find(&self, conn: &Connection, collection: &str, index: &str) -> rusqlite::Result<Option<i64>> {
+    /// An index; nothing where no row was ever in it. `conn` must see committed rows only.
+    pub fn find(&self, conn: &Connection, collection: &str, index: &str) -> rusqlite::Result<Option<Index>> {
+        let made = |number| Some(Index::of(collection, number));
+        if collection == AUDIT && index.is_empty() {
+            return Ok(made(0));
+        }
         if let Some(number) = self.remembered(collection, index) {
-            return Ok(Some(number));
+            return Ok(made(number));
         }
         let number = stored(conn, collection, index)?;
         if let Some(number) = number {
             self.remember(collection, index, number);
         }
-        Ok(number)
+        Ok(number.and_then(made))
     }
 
     /// As [`Names::find`], for a batch that has made `new`.
@@ -40,9 +60,9 @@ impl Names {
         new: &NewNames,
         collection: &str,
         index: &str,
-    ) -> rusqlite::Result<Option<i64>> {
+    ) -> rusqlite::Result<Option<Index>> {
         match get(&new.made, collection, index) {
-            Some(number) => Ok(Some(number)),
+            Some(number) => Ok(Some(Index::of(collection, number))),
             None => self.find(conn, collection, index),
         }
     }
@@ -55,8 +75,8 @@ impl Names {
         collection: &str,
         index: &str,
     ) -> rusqlite::Result<i64> {
-        if let Some(number) = self.find_in(conn, new, collection, index)? {
-            return Ok(number);
+        if let Some(found) = self.find_in(conn, new, collection, index)? {
+            return Ok(found.number);
         }
         conn.prepare_cached("INSERT INTO names (collection, index_name) VALUES (?1, ?2)")?
             .execute([collection, index])?;

@@ -1,5 +1,6 @@
 //! Opening: look first, and change nothing before everything is known to be right.
 
+use std::cmp::Ordering;
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
@@ -7,9 +8,11 @@ use std::time::Instant;
 use rusqlite::Connection;
 
 use crate::connection::{Conn, Use};
+use crate::counters::{Counters, Format};
 use crate::error::OpenError;
 use crate::files::{self, Location};
 use crate::log;
+use crate::mark;
 use crate::options::Options;
 use crate::place;
 use crate::query;
@@ -21,17 +24,25 @@ use crate::schema::{self, Found, Migration};
 pub(crate) struct Opened {
     /// Where the file is.
     pub location: Location,
+    /// What it is made for.
+    pub format: Format,
     /// The writing connection and its queue; nothing in a store for reading only.
     pub writing: Option<(Conn, Queue)>,
+}
+
+/// What a look at a file that is neither damaged nor foreign has found.
+struct Looked {
+    conn: Conn,
+    /// Nothing where the layout is a newer one.
+    counters: Option<Counters>,
+    /// Why it must not be written.
+    refusal: Option<OpenError>,
 }
 
 /// Opens the store at `path`, with `migrations` as the known layouts.
 pub(crate) fn open(path: &Path, options: &Options, migrations: &[Migration]) -> Result<Opened, OpenError> {
     let location = Location::resolve(path)?;
-    if !options.allow_network_fs {
-        let file = location.exists.then_some(location.file.as_path());
-        place::check(&location.directory, file, options.probe)?;
-    }
+    check_place(&location, options)?;
     if options.read_only {
         return open_read_only(location, options, migrations);
     }
@@ -44,8 +55,7 @@ pub(crate) fn open(path: &Path, options: &Options, migrations: &[Migration]) -> 
     }
     let began = Instant::now();
     let in_open = |error| OpenError::sqlite(&location.file, began.elapsed(), error);
-    let (conn, newer) = look(&location, Use::Write, options, migrations)?;
-    newer.map_or(Ok(()), Err)?;
+    let conn = look_for_writing(&location, Use::Write, options, migrations)?;
     conn.configure(Use::Write, options).map_err(in_open)?;
     use_log(&conn, &location, began)?;
     let queue = match queue {
@@ -53,31 +63,79 @@ pub(crate) fn open(path: &Path, options: &Options, migrations: &[Migration]) -> 
         None => Queue::open(location.beside(".lock"))?,
     };
     flush_again(&conn, &queue, &location, options)?;
-    bring_up_to_date(&conn, &queue, &location, options, migrations)?;
+    let format = bring_up_to_date(&conn, &queue, &location, options, migrations)?;
     conn.close_without_checkpoint(false).map_err(in_open)?;
-    Ok(Opened { location, writing: Some((conn, queue)) })
+    Ok(Opened { location, format, writing: Some((conn, queue)) })
+}
+
+/// Why the file at `path` would not be opened for writing. Writes nothing, but for what SQLite needs beside a file to read
+/// it, and makes nothing.
+pub(crate) fn examine(path: &Path, options: &Options, migrations: &[Migration]) -> Result<(), OpenError> {
+    let location = Location::resolve(path)?;
+    check_place(&location, options)?;
+    if !location.exists {
+        return Err(OpenError::NoFile { path: location.file });
+    }
+    look_for_writing(&location, Use::Read, options, migrations).map(|_| ())
+}
+
+fn check_place(location: &Location, options: &Options) -> Result<(), OpenError> {
+    if options.allow_network_fs {
+        return Ok(());
+    }
+    let file = location.exists.then_some(location.file.as_path());
+    place::check(&location.directory, file, options.probe)
 }
 
 fn open_read_only(location: Location, options: &Options, migrations: &[Migration]) -> Result<Opened, OpenError> {
     if !location.exists {
         return Err(OpenError::NoFile { path: location.file });
     }
-    let (conn, newer) = look(&location, Use::Read, options, migrations)?;
-    match newer {
-        // A newer layout can be read if the tables are still those that the queries name.
-        Some(newer) if !query::fits(&conn.raw) => Err(newer),
-        _ => Ok(Opened { location, writing: None }),
+    let Looked { conn, refusal, .. } = look(&location, Use::Read, options, migrations)?;
+    if let Some(refusal) = refusal {
+        // Another form can be read if the tables are those that the queries name, and the core reads the records.
+        let counters = query::fits(&conn.raw).then(|| conn.insist(Counters::load).ok()).flatten();
+        let reads = |records: i64| options.records.reads.iter().any(|one| i64::from(*one) == records);
+        return match counters {
+            Some(Counters { format, .. }) if reads(format.records) => Ok(Opened { location, format, writing: None }),
+            _ => Err(refusal),
+        };
     }
+    let found = conn.insist(Counters::load);
+    let format = found.map_err(|error| OpenError::sqlite(&location.file, options.busy_limit, error))?.format;
+    Ok(Opened { location, format, writing: None })
 }
 
-/// Opens a connection and refuses what is damaged or foreign; says beside it why the file is too new to be written.
-/// Writes nothing to the file or its log.
-fn look(
+/// As [`look`], and refuses everything else that must not be written.
+fn look_for_writing(
     location: &Location,
     purpose: Use,
     options: &Options,
     migrations: &[Migration],
-) -> Result<(Conn, Option<OpenError>), OpenError> {
+) -> Result<Conn, OpenError> {
+    let in_look = |what, error| OpenError::io(&location.file, what, &error);
+    let links = files::identity(&location.file).map_err(|error| in_look("cannot be looked at", error))?;
+    if let Some(links) = links.map(|file| file.links)
+        && links != 1
+    {
+        return Err(OpenError::Linked { path: location.file.clone(), links });
+    }
+    let lock = location.beside(".lock");
+    // Before the file, which may grow meanwhile.
+    let acknowledged = mark::read(&lock).map_err(|error| in_look("its lock file cannot be read", error))?;
+    let Looked { conn, counters, refusal } = look(location, purpose, options, migrations)?;
+    refusal.map_or(Ok(()), Err)?;
+    let found = counters.map_or(0, |counters| counters.commits);
+    if found < acknowledged {
+        let (path, missing) = (location.file.clone(), acknowledged - found);
+        return Err(OpenError::Lost { path, lock, found, missing });
+    }
+    Ok(conn)
+}
+
+/// Opens a connection and refuses what is damaged or foreign; says beside it why the file must not be written. Writes
+/// nothing to the file or its log.
+fn look(location: &Location, purpose: Use, options: &Options, migrations: &[Migration]) -> Result<Looked, OpenError> {
     let log = files::length(&location.beside("-wal"))?.unwrap_or(0);
     look_at_lengths(location, log)?;
     let began = Instant::now();
@@ -86,14 +144,17 @@ fn look(
     // Closing the last connection carries the log over into the file. Where there is none, closing leaves nothing behind.
     conn.close_without_checkpoint(log > 0).map_err(in_open)?;
     let path = location.file.clone();
-    let (layout, minimum_core) = match conn.insist(in_one_snapshot).map_err(in_open)? {
+    let known = schema::newest(migrations);
+    let other = |layout| format!("layout {layout}, and this program knows layout {known}");
+    let counters = match conn.insist(|raw| in_one_snapshot(raw, migrations)).map_err(in_open)? {
         Found::Foreign(detail) => return Err(OpenError::NotAStore { path, detail: detail.to_owned() }),
-        Found::Store { layout, minimum_core } => (layout, minimum_core),
+        Found::Older { layout } => return Err(OpenError::Older { path, what: other(layout) }),
+        Found::Newer { layout } => {
+            let refusal = Some(OpenError::Newer { path, what: other(layout) });
+            return Ok(Looked { conn, counters: None, refusal });
+        }
+        Found::Store(counters) => counters,
     };
-    let (known_layout, core) = (schema::newest(migrations), options.core);
-    if layout > known_layout || minimum_core > core {
-        return Ok((conn, Some(OpenError::Newer { path, layout, known_layout, minimum_core, core })));
-    }
     let valid = conn.raw.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get(1)).unwrap_or(0_i64);
     if log::is_damaged(&location.beside("-wal"), valid.unsigned_abs())
         .map_err(|error| OpenError::io(&location.file, "its log cannot be read", &error))?
@@ -106,10 +167,21 @@ fn look(
         return Err(OpenError::damaged(&path, detail));
     }
     schema::check_history(&conn.raw, migrations).map_err(|error| OpenError::while_opening(&path, error))?;
-    if layout == known_layout && !query::fits(&conn.raw) {
+    if counters.format.layout == known && !query::fits(&conn.raw) {
         return Err(OpenError::damaged(&path, "a table or an index of its layout is gone"));
     }
-    Ok((conn, None))
+    let refusal = other_records(&path, counters.format.records, options.records.writes);
+    Ok(Looked { conn, counters: Some(counters), refusal })
+}
+
+/// Why a core that writes records of the form `writes` must not write into those of the form `found`.
+fn other_records(path: &Path, found: i64, writes: u32) -> Option<OpenError> {
+    let (path, what) = (path.to_owned(), format!("records {found}, and this program writes records {writes}"));
+    match found.cmp(&i64::from(writes)) {
+        Ordering::Less => Some(OpenError::Older { path, what }),
+        Ordering::Equal => None,
+        Ordering::Greater => Some(OpenError::Newer { path, what }),
+    }
 }
 
 /// Files that this store never leaves behind.
@@ -133,9 +205,9 @@ fn look_at_lengths(location: &Location, log: u64) -> Result<(), OpenError> {
     }
 }
 
-fn in_one_snapshot(conn: &Connection) -> rusqlite::Result<Found> {
+fn in_one_snapshot(conn: &Connection, migrations: &[Migration]) -> rusqlite::Result<Found> {
     conn.execute_batch("BEGIN")?;
-    let found = schema::inspect(conn);
+    let found = schema::inspect(conn, migrations);
     let ended = conn.execute_batch("ROLLBACK");
     let found = found?;
     ended.map(|()| found)
@@ -181,26 +253,24 @@ fn flush_again(conn: &Conn, queue: &Queue, location: &Location, options: &Option
     written.map_err(io)
 }
 
-/// Runs missing migrations and raises the minimum core, at the head of the queue.
+/// Runs missing migrations at the head of the queue; what the file is made for afterwards.
 fn bring_up_to_date(
     conn: &Conn,
     queue: &Queue,
     location: &Location,
     options: &Options,
     migrations: &[Migration],
-) -> Result<(), OpenError> {
+) -> Result<Format, OpenError> {
     let in_open = |error| OpenError::while_opening(&location.file, error);
-    let found =
-        conn.insist(in_one_snapshot).map_err(|error| OpenError::sqlite(&location.file, options.busy_limit, error))?;
-    if let Found::Store { layout, minimum_core } = found
-        && layout >= schema::newest(migrations)
-        && minimum_core >= options.minimum_core
-    {
-        return Ok(());
+    let in_sqlite = |error| OpenError::sqlite(&location.file, options.busy_limit, error);
+    let found = conn.insist(Counters::load).map_err(in_sqlite)?.format;
+    if found.layout >= schema::newest(migrations) {
+        return Ok(found);
     }
     let _head = queue.enter(options.busy_limit).map_err(in_open)?;
     conn.wait_at_most(options.busy_limit);
-    schema::migrate(&conn.raw, migrations, options.minimum_core).map_err(in_open)
+    schema::migrate(&conn.raw, migrations, options.records.writes).map_err(in_open)?;
+    Ok(conn.insist(Counters::load).map_err(in_sqlite)?.format)
 }
 
 /// Makes the file, unless somebody else does so first. It appears under its name when it is complete and durable.
@@ -221,6 +291,7 @@ fn create(location: &Location, options: &Options, migrations: &[Migration]) -> R
         let file = files::create_private(&new.file).map_err(in_create)?;
         drop(file);
         fill(&new, options, migrations)?;
+        queue.forget_commits().map_err(in_create)?;
         // Somebody may ignore the queue; then theirs is opened, or refused, as any other.
         files::publish(&new.file, location).map_err(in_create)?;
     }
@@ -236,7 +307,7 @@ fn fill(new: &Location, options: &Options, migrations: &[Migration]) -> Result<(
     conn.raw.execute_batch("PRAGMA page_size=4096;").map_err(in_open)?;
     conn.configure_for_creation(options).map_err(in_open)?;
     use_log(&conn, new, began)?;
-    schema::migrate(&conn.raw, migrations, options.minimum_core)
+    schema::migrate(&conn.raw, migrations, options.records.writes)
         .map_err(|error| OpenError::while_opening(&new.file, error))?;
     // Closing would carry the log over as well, but does not say where that fails; without its log the file is no store.
     let left: (i64, i64) = conn

@@ -29,11 +29,8 @@ pub struct Options {
     pub busy_limit: Duration,
     /// Run SQLite's quick check on opening, which reads the whole file. Default: no.
     pub quick_check: bool,
-    /// The version of the component that this host runs. Default: that of this crate.
-    pub core: CoreVersion,
-    /// The oldest version of the component that may write this file from now on; never lowers what the file says.
-    /// Default: that of the layout.
-    pub minimum_core: CoreVersion,
+    /// Which records the component of this host writes and reads. Default: 1 and no other.
+    pub records: Records,
     /// How many connections read at the same time, at most. Default: 4.
     pub readers: usize,
     /// How many pages the log may hold before it is carried over into the file. Default: 4000 (16 MB).
@@ -57,8 +54,7 @@ impl Default for Options {
             write_again,
             busy_limit: Duration::from_secs(60),
             quick_check: false,
-            core: CoreVersion::of_this_crate(),
-            minimum_core: CoreVersion { major: 0, minor: 1, patch: 0 },
+            records: Records { writes: 1, reads: vec![1] },
             readers: 4,
             checkpoint_pages: 4_000,
             journal_pages: 1_000,
@@ -90,33 +86,11 @@ impl Synchronous {
     }
 }
 
-/// The version of a component, without its pre-release part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CoreVersion {
-    /// As in semantic versioning.
-    pub major: u32,
-    /// As in semantic versioning.
-    pub minor: u32,
-    /// As in semantic versioning.
-    pub patch: u32,
-}
-
-impl CoreVersion {
-    /// Reads `major.minor.patch`, with whatever follows a `-` or `+` ignored; nothing if it is not that.
-    pub fn parse(text: &str) -> Option<Self> {
-        let plain = text.split(['-', '+']).next()?;
-        let mut numbers = plain.split('.').map(|number| number.parse::<u32>().ok());
-        let version = Self { major: numbers.next()??, minor: numbers.next()??, patch: numbers.next()?? };
-        numbers.next().is_none().then_some(version)
-    }
-
-    fn of_this_crate() -> Self {
-        Self::parse(env!("CARGO_PKG_VERSION")).unwrap_or(Self { major: 0, minor: 0, patch: 0 })
-    }
-}
-
-impl std::fmt::Display for CoreVersion {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
-    }
+/// Numbers of the form of stored records, as a component says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Records {
+    /// That of the records that it writes. A file with another number is not written.
+    pub writes: u32,
+    /// Those of all records that it can read. A file with one of them may be opened for reading only.
+    pub reads: Vec<u32>,
 }

@@ -5,8 +5,9 @@
 //! system hands the lock to those who wait in about the order of their arrival. The file stays: removing it would split
 //! the queue in two.
 //!
-//! It also says whether a flush of the log failed since the log was last known to be on the disk: then it is not empty. That
-//! matters only as long as the system runs, so it need not be durable itself.
+//! Its first line says how many commits were acknowledged ([`mark`]). Behind it stands whether a flush of the log failed
+//! since the log was last known to be on the disk. That matters only as long as the system runs, so it need not be durable
+//! itself.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,7 +20,7 @@ use rustix::io::Errno;
 use threadmesh_runtime::store::StoreError;
 
 use crate::OpenError;
-use crate::files;
+use crate::{files, mark};
 
 /// The queue of one file. Used by one thread at a time.
 #[derive(Debug)]
@@ -64,16 +65,26 @@ impl Queue {
 impl Queue {
     /// The disk did not confirm the log.
     pub fn note_failed_flush(&self) -> std::io::Result<()> {
-        lock(&self.file).write_all_at(b"a flush of the log failed\n", 0)
+        lock(&self.file).write_all_at(b"a flush of the log failed\n", mark::LENGTH)
     }
 
     /// Whether that is so.
     pub fn flush_has_failed(&self) -> std::io::Result<bool> {
-        Ok(lock(&self.file).metadata()?.len() > 0)
+        Ok(lock(&self.file).metadata()?.len() > mark::LENGTH)
     }
 
     /// The log is on the disk.
     pub fn note_flushed(&self) -> std::io::Result<()> {
+        lock(&self.file).set_len(mark::LENGTH)
+    }
+
+    /// Says that `commits` were acknowledged. Where that fails, less is known of them.
+    pub fn note_commits(&self, commits: i64) {
+        let _ = mark::raise(&lock(&self.file), commits);
+    }
+
+    /// A new file begins, whatever an earlier one of its name had.
+    pub fn forget_commits(&self) -> std::io::Result<()> {
         lock(&self.file).set_len(0)
     }
 }

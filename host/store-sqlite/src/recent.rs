@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use rusqlite::Connection;
 use threadmesh_runtime::store::{Query, Row};
 
+use crate::counters::{Counters, Format};
 use crate::delta::Delta;
 use crate::journal::{self, Place};
 use crate::view::View;
@@ -23,7 +24,11 @@ const BYTES: usize = 8_192;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Recent(RwLock<State>);
+pub(crate) struct Recent {
+    /// As it was when the file was opened.
+    format: Format,
+    state: RwLock<State>,
+}
 
 #[derive(Debug)]
 struct State {
@@ -32,15 +37,19 @@ struct State {
     memory: Memory,
 }
 
-impl Default for Recent {
-    fn default() -> Self {
+impl Recent {
+    /// Of a file that was opened with `format`; nothing is known yet.
+    pub fn new(format: Format) -> Self {
         // A turn that no file has, so that the first one to look reads the journal.
         let place = Place { settled: -1, slots: 0 };
-        Self(RwLock::new(State { place, delta: Delta::default(), memory: Memory::default() }))
+        Self { format, state: RwLock::new(State { place, delta: Delta::default(), memory: Memory::default() }) }
     }
-}
 
-impl Recent {
+    /// As it was when the file was opened.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
     /// Reads with `conn` in one snapshot, which `what` sees through the journal.
     pub fn read<T>(
         &self,
@@ -59,26 +68,31 @@ impl Recent {
         what: impl FnOnce(&View<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
         {
-            let state = self.0.read().unwrap_or_else(PoisonError::into_inner);
+            let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
             begin(conn)?;
-            if state.place == Place::load(conn)? {
+            if state.place == self.place(conn)? {
                 return what(&View { conn, levels: &[&state.delta], memory: &state.memory, absent: None });
             }
             conn.prepare_cached("ROLLBACK")?.execute([])?;
         }
-        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         // Somebody may have come further than that snapshot; nobody does while this lock is held.
         begin(conn)?;
-        state.catch_up(conn, Place::load(conn)?)?;
+        state.catch_up(conn, self.place(conn)?)?;
         what(&View { conn, levels: &[&state.delta], memory: &state.memory, absent: None })
+    }
+
+    /// Where the snapshot of `conn` stands, if this store may read it.
+    fn place(&self, conn: &Connection) -> rusqlite::Result<Place> {
+        Ok(Counters::load_as(conn, self.format)?.place)
     }
 
     /// Learns what was committed up to `place`, which is that of the transaction of `conn`.
     pub fn catch_up(&self, conn: &Connection, place: Place) -> rusqlite::Result<()> {
-        if self.0.read().unwrap_or_else(PoisonError::into_inner).place == place {
+        if self.state.read().unwrap_or_else(PoisonError::into_inner).place == place {
             return Ok(());
         }
-        self.0.write().unwrap_or_else(PoisonError::into_inner).catch_up(conn, place)
+        self.state.write().unwrap_or_else(PoisonError::into_inner).catch_up(conn, place)
     }
 
     /// Looks at the tables through the journal and `layer`, in a transaction that has caught up.
@@ -89,18 +103,18 @@ impl Recent {
         absent: &Absent,
         what: impl FnOnce(&View<'_>) -> T,
     ) -> T {
-        let state = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         what(&View { conn, levels: &[layer, &state.delta], memory: &state.memory, absent: Some(absent) })
     }
 
     /// Calls `what` with the journal.
     pub fn with<T>(&self, what: impl FnOnce(&Delta) -> T) -> T {
-        what(&self.0.read().unwrap_or_else(PoisonError::into_inner).delta)
+        what(&self.state.read().unwrap_or_else(PoisonError::into_inner).delta)
     }
 
     /// `layer` was committed and led from one place to another one. A reader may have learned of it already.
     pub fn advance(&self, layer: Delta, from: Place, to: Place) {
-        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         if state.place != from {
             return;
         }

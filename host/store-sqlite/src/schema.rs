@@ -1,10 +1,10 @@
 //! The layout of the file: what is recorded about it, and how it came to be.
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 use threadmesh_runtime::store::StoreError;
 
+use crate::counters::{Counters, Format};
 use crate::error::InStore;
-use crate::options::CoreVersion;
 
 /// Marks a SQLite file as a store of ThreadMesh: "TMsh".
 const APPLICATION_ID: i64 = 0x544d_7368;
@@ -12,7 +12,7 @@ const APPLICATION_ID: i64 = 0x544d_7368;
 /// One step of the layout. Its text never changes once it was released.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Migration {
-    /// The layout that it leads to; counts from 1 without gaps.
+    /// The layout that it leads to; counts up without gaps.
     pub version: i64,
     /// For people.
     pub name: &'static str,
@@ -20,15 +20,18 @@ pub(crate) struct Migration {
     pub sql: &'static str,
 }
 
-/// All steps that this program knows.
-pub(crate) const MIGRATIONS: &[Migration] = &[
-    Migration { version: 1, name: "facts", sql: include_str!("migrations/0001-facts.sql") },
-    Migration { version: 2, name: "failed-effects", sql: include_str!("migrations/0002-failed-effects.sql") },
-];
+/// All steps that this program knows. Layouts before the first one are refused.
+pub(crate) const MIGRATIONS: &[Migration] =
+    &[Migration { version: 3, name: "store", sql: include_str!("migrations/0003-store.sql") }];
 
 /// The layout that `migrations` lead to.
 pub(crate) fn newest(migrations: &[Migration]) -> i64 {
     migrations.last().map_or(0, |migration| migration.version)
+}
+
+/// The oldest layout of `migrations`: files of earlier ones are not taken over.
+fn oldest(migrations: &[Migration]) -> i64 {
+    migrations.first().map_or(0, |migration| migration.version)
 }
 
 /// What a file says of itself.
@@ -36,28 +39,26 @@ pub(crate) fn newest(migrations: &[Migration]) -> i64 {
 pub(crate) enum Found {
     /// Made by something else; how that was seen.
     Foreign(&'static str),
-    /// A store.
-    Store {
-        /// Its layout.
-        layout: i64,
-        /// The oldest core that may write it.
-        minimum_core: CoreVersion,
-    },
+    /// A store whose layout comes before those that this program knows.
+    Older { layout: i64 },
+    /// A store whose layout comes after those that this program knows.
+    Newer { layout: i64 },
+    /// A store of a layout that this program knows.
+    Store(Counters),
 }
 
 /// Reads what the file says of itself, from one snapshot. Writes nothing.
-pub(crate) fn inspect(conn: &Connection) -> rusqlite::Result<Found> {
+pub(crate) fn inspect(conn: &Connection, migrations: &[Migration]) -> rusqlite::Result<Found> {
     let number = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, i64>(0));
     if number("PRAGMA application_id")? != APPLICATION_ID {
         return Ok(Found::Foreign("its application id is another one"));
     }
-    let layout = number("PRAGMA user_version")?;
-    let text: Option<String> =
-        conn.query_row("SELECT value FROM about WHERE name = 'minimum-core'", [], |row| row.get(0)).optional()?;
-    match text.as_deref().map(CoreVersion::parse) {
-        Some(Some(minimum_core)) if layout > 0 => Ok(Found::Store { layout, minimum_core }),
-        _ => Ok(Found::Foreign("it does not say which layout and core it is for")),
-    }
+    Ok(match number("PRAGMA user_version")? {
+        ..1 => Found::Foreign("it does not say which layout it has"),
+        layout if layout < oldest(migrations) => Found::Older { layout },
+        layout if layout > newest(migrations) => Found::Newer { layout },
+        _ => Found::Store(Counters::load(conn)?),
+    })
 }
 
 /// Whether the recorded steps are those that this program knows, up to the file's layout. Layout and steps are read by one
@@ -77,24 +78,17 @@ pub(crate) fn check_history(conn: &Connection, migrations: &[Migration]) -> Resu
     Err(StoreError::damaged("its layout was made by other steps than those that this program knows"))
 }
 
-/// Runs the steps that the file lacks, in one transaction. To be called at the head of the queue.
-pub(crate) fn migrate(
-    conn: &Connection,
-    migrations: &[Migration],
-    minimum_core: CoreVersion,
-) -> Result<(), StoreError> {
+/// Runs the steps that the file lacks, in one transaction. To be called at the head of the queue. Only a new file gets the
+/// number `records`.
+pub(crate) fn migrate(conn: &Connection, migrations: &[Migration], records: u32) -> Result<(), StoreError> {
     conn.execute_batch("BEGIN IMMEDIATE").in_store()?;
-    let done = migrate_in_transaction(conn, migrations, minimum_core);
+    let done = migrate_in_transaction(conn, migrations, records);
     let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
     let ended = conn.execute_batch(end).in_store();
     done.and(ended)
 }
 
-fn migrate_in_transaction(
-    conn: &Connection,
-    migrations: &[Migration],
-    minimum_core: CoreVersion,
-) -> Result<(), StoreError> {
+fn migrate_in_transaction(conn: &Connection, migrations: &[Migration], records: u32) -> Result<(), StoreError> {
     // Another process may have been first.
     let layout: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0)).in_store()?;
     if layout > 0 {
@@ -105,20 +99,17 @@ fn migrate_in_transaction(
         let record = (migration.version, migration.name, fingerprint(migration.sql));
         conn.execute("INSERT INTO migrations (version, name, fingerprint) VALUES (?1, ?2, ?3)", record).in_store()?;
     }
-    raise_minimum_core(conn, minimum_core)?;
-    conn.pragma_update(None, "application_id", APPLICATION_ID).in_store()?;
-    conn.pragma_update(None, "user_version", newest(migrations)).in_store()
-}
-
-/// Says in the file which core may write it, if that is newer than what it says.
-fn raise_minimum_core(conn: &Connection, minimum_core: CoreVersion) -> Result<(), StoreError> {
-    let sql = "SELECT value FROM about WHERE name = 'minimum-core'";
-    let now: Option<String> = conn.query_row(sql, [], |row| row.get(0)).optional().in_store()?;
-    if now.as_deref().and_then(CoreVersion::parse).is_some_and(|now| now >= minimum_core) {
-        return Ok(());
+    let layout_now = newest(migrations);
+    if layout == 0 {
+        let format = Format { layout: layout_now, records: i64::from(records) };
+        Counters::new(format).insert(conn).in_store()?;
+    } else {
+        let counters = Counters::load(conn).in_store()?;
+        let format = Format { layout: layout_now, ..counters.format };
+        Counters { format, ..counters }.save(conn).in_store()?;
     }
-    let sql = "INSERT OR REPLACE INTO about (name, value) VALUES ('minimum-core', ?1)";
-    conn.execute(sql, [minimum_core.to_string()]).in_store().map(|_| ())
+    conn.pragma_update(None, "application_id", APPLICATION_ID).in_store()?;
+    conn.pragma_update(None, "user_version", layout_now).in_store()
 }
 
 /// FNV-1a of a step's text. It tells apart what this project wrote at different times, and is no protection.

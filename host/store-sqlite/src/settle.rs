@@ -4,7 +4,7 @@
 use rusqlite::{CachedStatement, Connection, params};
 use threadmesh_runtime::store::StoreError;
 
-use crate::delta::{Delta, Fact};
+use crate::delta::{Delta, Fact, Record};
 use crate::error::InStore;
 use crate::sum;
 
@@ -15,10 +15,15 @@ pub(crate) fn settle(conn: &Connection, delta: &Delta) -> Result<(), StoreError>
     for (stamp, fact) in delta.facts() {
         rows.write(stamp, fact).in_store().and_then(once("a row is gone that was there"))?;
     }
+    let mut keep =
+        conn.prepare_cached("INSERT INTO audit (position, keys, sum, body) VALUES (?1, ?2, ?3, ?4)").in_store()?;
+    for (position, Record { keys, body }) in delta.all_records() {
+        keep.execute(params![position, keys, sum::of_record(position, keys, body), body]).in_store()?;
+    }
     let mut add = conn.prepare_cached("INSERT INTO entries (name, key, stamp) VALUES (?1, ?2, ?3)").in_store()?;
     let mut remove =
         conn.prepare_cached("DELETE FROM entries WHERE name = ?1 AND key = ?2 AND stamp = ?3").in_store()?;
-    for ((name, key), mark) in delta.marks() {
+    for ((name, key), mark) in delta.keys(false).marks().chain(delta.keys(true).marks()) {
         let statement = if mark.there { &mut add } else { &mut remove };
         let done = statement.execute(params![name, key, mark.stamp]).in_store();
         done.and_then(once("a row is not found under one of its keys"))?;

@@ -47,6 +47,11 @@ pub(crate) fn of_head(stamp: i64, revision: u32, name: i64, id: &str, keys: &[u8
     numbers.bytes(id.as_bytes()).bytes(keys).value()
 }
 
+/// The sum of an audit record.
+pub(crate) fn of_record(position: i64, keys: &[u8], body: &str) -> i64 {
+    Sum::new().number(position).bytes(keys).bytes(body.as_bytes()).value()
+}
+
 /// The bytes of a column that holds some.
 pub(crate) fn blob<'a>(row: &'a rusqlite::Row<'_>, column: usize) -> rusqlite::Result<&'a [u8]> {
     match row.get_ref(column)? {

@@ -1,12 +1,16 @@
 //! Tests of what the suite cannot see.
 
+mod audit;
 mod damage;
 mod failures;
+mod formats;
 mod journal;
+mod lost;
 mod opening;
 mod plans;
 mod processes;
 mod sharing;
+mod watching;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

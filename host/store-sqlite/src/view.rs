@@ -1,10 +1,12 @@
 //! Looking at the tables through changes that lie over them.
 
 use rusqlite::Connection;
-use threadmesh_runtime::store::{Answer, Query, Row};
+use threadmesh_runtime::store::{Answer, Query, Row, audit_id};
 
-use crate::delta::{Delta, Fact, Mark};
+use crate::delta::{Delta, Fact, Mark, Record};
 use crate::journal::damaged;
+use crate::names::Index;
+use crate::position;
 use crate::query::{self, Current};
 use crate::recent::{Absent, Memory};
 
@@ -18,30 +20,55 @@ pub(crate) struct View<'a> {
 }
 
 impl View<'_> {
-    /// What `query` finds in the index with the number `name`.
-    pub fn answer(&self, name: i64, query: &Query) -> rusqlite::Result<Answer> {
+    /// What `query` finds in `index`.
+    pub fn answer(&self, index: Index, query: &Query) -> rusqlite::Result<Answer> {
         if query.limit > 0 && query.index.is_empty() && query.end.is_none() {
             // An id stands for one row: there is never more.
-            return Ok(Answer { rows: self.rows(name, query)?, more: false });
+            return Ok(Answer { rows: self.rows(index, query)?, more: false });
         }
         let beyond = Query { limit: query.limit.saturating_add(1), ..query.clone() };
-        Ok(Answer::of(query, self.rows(name, &beyond)?))
+        Ok(Answer::of(query, self.rows(index, &beyond)?))
     }
 
-    /// The first rows, up to its limit, that `query` finds in the index with the number `name`.
-    fn rows(&self, name: i64, query: &Query) -> rusqlite::Result<Vec<Row>> {
+    /// The first rows, up to its limit, that `query` finds in `index`. Where their texts have more bytes than it asks for, and
+    /// there are two, the rest may be missing, or may not be the rows that come next.
+    fn rows(&self, index: Index, query: &Query) -> rusqlite::Result<Vec<Row>> {
+        if index.audit && query.index.is_empty() {
+            return self.by_position(query);
+        }
         let by_id = query.index.is_empty() && query.end.is_none();
-        if by_id && let Some(found) = self.recent(name, &query.start) {
+        if by_id && let Some(found) = self.recent(index.number, &query.start) {
             let row = found.map(|(stamp, fact)| row(&query.start, stamp, fact)).filter(|_| query.limit > 0);
             return Ok(row.into_iter().collect());
         }
-        let gone = self.levels.iter().flat_map(|level| level.range(name, query)).filter(|(_, mark)| !mark.there);
-        let more = u32::try_from(gone.count()).unwrap_or(u32::MAX);
-        let rows = self.stored(name, query, query.limit.saturating_add(more))?;
+        let changed = self.levels.iter().flat_map(|level| level.keys(index.audit).range(index.number, query));
+        let more = u32::try_from(changed.filter(|(_, mark)| !mark.there).count()).unwrap_or(u32::MAX);
+        let rows = self.stored(index, query, query.limit.saturating_add(more))?;
         if by_id && rows.is_empty() && query.limit > 0 {
-            self.absent.iter().for_each(|absent| absent.note(name, &query.start));
+            self.absent.iter().for_each(|absent| absent.note(index.number, &query.start));
         }
-        self.merge(name, query, rows)
+        self.merge(index, query, rows)
+    }
+
+    /// Audit records by their ids: those of the table, and behind them those of each level, the topmost last.
+    fn by_position(&self, query: &Query) -> rusqlite::Result<Vec<Row>> {
+        let positions = position::range(query);
+        let make = |(position, one)| record(None, position, one);
+        let mut budget = Budget::new(query);
+        let limit = query.limit as usize;
+        if query.reverse {
+            let above = self.levels.iter().flat_map(|level| level.records(positions.clone()).rev());
+            let mut rows: Vec<Row> = above.take(limit).map(make).collect();
+            let left = u32::try_from(limit - rows.len()).unwrap_or(u32::MAX);
+            rows.iter().for_each(|row| budget.take(row));
+            rows.extend(query::records(self.conn, positions.clone(), true, left, |row| budget.is_spent_with(row))?);
+            return Ok(rows);
+        }
+        let mut rows =
+            query::records(self.conn, positions.clone(), false, query.limit, |row| budget.is_spent_with(row))?;
+        let above = self.levels.iter().rev().flat_map(|level| level.records(positions.clone()));
+        rows.extend(above.take(limit - rows.len()).map(make));
+        Ok(rows)
     }
 
     /// The row with `id` in the collection whose index without a name has the number `name`, as an update needs it.
@@ -63,20 +90,19 @@ impl View<'_> {
 
     /// A key that comes though its row is gone.
     pub fn stray_key(&self) -> Option<&str> {
-        let mut marks = self.levels.iter().flat_map(|level| level.marks());
+        let mut marks = self.levels.iter().flat_map(|level| level.keys(false).marks());
         let stray = marks.find(|(_, mark)| mark.there && matches!(self.fact(mark.stamp), Some(None)));
         stray.map(|((_, key), _)| key)
     }
 
-    /// How many keys come in the index with the number `name`.
-    pub fn coming(&self, name: i64) -> usize {
-        let marks = self.levels.iter().flat_map(|level| level.marks());
-        marks.filter(|((index, _), mark)| *index == name && mark.there).count()
+    /// The positions of the audit records that come, the topmost level's first.
+    pub fn coming(&self) -> impl Iterator<Item = i64> {
+        self.levels.iter().flat_map(|level| level.all_records().map(|(position, _)| position))
     }
 
     /// What the changes say about an id: nothing, that it is gone, or which row it is.
     fn recent(&self, name: i64, id: &str) -> Option<Option<(i64, &Fact)>> {
-        let marks = self.levels.iter().map(|level| level.at((name, id))).find(|marks| !marks.is_empty())?;
+        let marks = self.levels.iter().map(|level| level.keys(false).at((name, id))).find(|marks| !marks.is_empty())?;
         let there = marks.iter().find(|mark| mark.there);
         // An id stands for one row: where one comes, those below are gone.
         Some(there.and_then(|mark| Some((mark.stamp, self.fact(mark.stamp)??))))
@@ -88,21 +114,36 @@ impl View<'_> {
     }
 
     /// What the tables alone answer.
-    fn stored(&self, name: i64, query: &Query, limit: u32) -> rusqlite::Result<Vec<Row>> {
-        if let Some(rows) = self.memory.get(name, query, limit) {
+    fn stored(&self, index: Index, query: &Query, limit: u32) -> rusqlite::Result<Vec<Row>> {
+        if let Some(rows) = self.memory.get(index.number, query, limit) {
             return Ok(rows);
         }
-        let rows = query::rows(self.conn, name, query, limit)?;
-        self.memory.keep(name, query, limit, &rows);
+        let (mut budget, mut cut) = (Budget::new(query), false);
+        let rows = query::rows(self.conn, index, query, limit, |row| {
+            cut = self.is_as_stored(index, row) && budget.is_spent_with(row);
+            cut
+        })?;
+        if !cut {
+            self.memory.keep(index.number, query, limit, &rows);
+        }
         Ok(rows)
     }
 
+    /// Whether a row of the tables comes with this key and text, whatever else changes.
+    fn is_as_stored(&self, index: Index, row: &Row) -> bool {
+        let stamp = row.stamp.cast_signed();
+        let marked = |level: &&Delta| {
+            level.keys(index.audit).at((index.number, &row.key)).iter().any(|mark| mark.stamp == stamp)
+        };
+        !self.levels.iter().any(marked) && (index.audit || self.fact(stamp).is_none())
+    }
+
     /// `rows` of the tables as corrected by the changes.
-    fn merge(&self, name: i64, query: &Query, rows: Vec<Row>) -> rusqlite::Result<Vec<Row>> {
+    fn merge(&self, index: Index, query: &Query, rows: Vec<Row>) -> rusqlite::Result<Vec<Row>> {
         let mut places: Vec<(&str, Mark)> = Vec::new();
         // From below, so that the topmost word on a key is the last one.
         for level in self.levels.iter().rev() {
-            places.extend(level.range(name, query));
+            places.extend(level.keys(index.audit).range(index.number, query));
         }
         let order = |a: (&str, i64), b: (&str, i64)| if query.reverse { b.cmp(&a) } else { a.cmp(&b) };
         places.sort_by(|(key, mark), (other, against)| order((key, mark.stamp), (other, against.stamp)));
@@ -116,7 +157,7 @@ impl View<'_> {
                 (Some(row), Some((key, mark))) => order((&row.key, row.stamp.cast_signed()), (key, mark.stamp)).is_lt(),
             };
             if next {
-                merged.extend(stored.next().map(|row| self.corrected(row)).transpose()?);
+                merged.extend(stored.next().map(|row| self.corrected(index, row)).transpose()?);
                 continue;
             }
             let Some((key, mut mark)) = places.next() else { break };
@@ -125,28 +166,71 @@ impl View<'_> {
             }
             let same = |row: &Row| row.key == key && row.stamp.cast_signed() == mark.stamp;
             let below = stored.next_if(same);
-            match (mark.there, self.fact(mark.stamp), below) {
-                (false, ..) => {}
-                (true, Some(Some(fact)), _) => merged.push(row(key, mark.stamp, fact)),
-                (true, None, Some(below)) => merged.push(below),
+            if !mark.there {
+                continue;
+            }
+            match (self.changed(index, key, mark.stamp), below) {
+                (Some(Some(row)), _) => merged.push(row),
+                (None, Some(below)) => merged.push(below),
                 // The key of a row that is in the tables came, and the tables have another key of it.
-                (true, ..) => return Err(damaged("a key leads to no row")),
+                _ => return Err(damaged("a key leads to no row")),
             }
         }
         Ok(merged)
     }
 
+    /// What the changes say about the row that a key leads to: nothing, that it is gone, or how it is.
+    fn changed(&self, index: Index, key: &str, stamp: i64) -> Option<Option<Row>> {
+        if index.audit {
+            let found = self.levels.iter().find_map(|level| level.record(stamp))?;
+            return Some(Some(record(Some(key), stamp, found)));
+        }
+        self.fact(stamp).map(|fact| fact.map(|fact| row(key, stamp, fact)))
+    }
+
     /// A row of the tables as it is now.
-    fn corrected(&self, stored: Row) -> rusqlite::Result<Row> {
-        match self.fact(stored.stamp.cast_signed()) {
+    fn corrected(&self, index: Index, stored: Row) -> rusqlite::Result<Row> {
+        match self.changed(index, &stored.key, stored.stamp.cast_signed()) {
             None => Ok(stored),
-            Some(Some(fact)) => Ok(row(&stored.key, stored.stamp.cast_signed(), fact)),
+            Some(Some(row)) => Ok(row),
             Some(None) => Err(damaged("a row is gone, but not its key")),
         }
+    }
+}
+
+/// How many bytes the texts of an answer may have, while rows of the tables are read for it.
+struct Budget {
+    /// Nothing where there is no bound.
+    left: Option<i64>,
+    rows: u32,
+}
+
+impl Budget {
+    fn new(query: &Query) -> Self {
+        Self { left: (query.bytes > 0).then_some(query.bytes.into()), rows: 0 }
+    }
+
+    /// A row is in the answer.
+    fn take(&mut self, row: &Row) {
+        self.left = self.left.map(|left| left.saturating_sub_unsigned(row.body.len() as u64));
+        self.rows += 1;
+    }
+
+    /// The same, and whether the answer ends in front of this row or an earlier one, which is never the first.
+    fn is_spent_with(&mut self, row: &Row) -> bool {
+        self.take(row);
+        self.rows > 1 && self.left.is_some_and(|left| left < 0)
     }
 }
 
 fn row(key: &str, stamp: i64, fact: &Fact) -> Row {
     let (id, body) = (fact.id.clone(), fact.body.clone());
     Row { id, key: key.to_owned(), revision: fact.revision, body, stamp: stamp.cast_unsigned() }
+}
+
+/// An audit record as a row; without a key, by its id.
+fn record(key: Option<&str>, position: i64, record: &Record) -> Row {
+    let stamp = position.cast_unsigned();
+    let id = audit_id(stamp);
+    Row { key: key.map_or_else(|| id.clone(), str::to_owned), id, revision: 1, body: record.body.clone(), stamp }
 }

@@ -151,6 +151,20 @@ impl StdioServer {
         (rest, self.child.wait().expect("it ends").code().unwrap_or(-1))
     }
 
+    /// Kills it.
+    pub fn kill(mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+    }
+
+    /// Ends its input; what it said on standard error.
+    pub fn finish_and_tell(self) -> String {
+        let Self { child, input, output: _answers } = self;
+        drop(input);
+        let output = child.wait_with_output().expect("it ends");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
     /// Ends its input; what it still says, and its exit code.
     pub fn finish(mut self) -> (String, i32) {
         drop(self.input.take());

@@ -4,6 +4,7 @@ mod http;
 
 use crate::command::token;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::faults;
 use crate::log::Log;
 use crate::open::{self, Opened, Opening};
 use crate::target::TokenArguments;
@@ -92,6 +93,7 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     })?;
     let log = Log::start(printer);
     opened.tell_stuck(&log);
+    opened.host().set_fault_sink(faults::told_to(&log));
     for (name, detail) in token::check_principals(opened.host().core(), &tokens::load(&tokens).unwrap_or_default()) {
         log.line(&json!({"event": "token-untaken", "token": name, "detail": detail}));
     }

@@ -105,6 +105,7 @@ impl Builder {
             replay,
             calls: Mutex::new(None),
             stuck: Mutex::new(None),
+            faults: Mutex::new(None),
             group: Group::new(),
             hub: Hub::default(),
             others: Others::default(),

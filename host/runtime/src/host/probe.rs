@@ -12,6 +12,14 @@ impl Host {
     ///
     /// Errors: those that an operation that writes would meet now, the clock's among them.
     pub fn probe(&self) -> Result<(), HostError> {
+        let probed = self.read_and_write();
+        if let Err(error) = &probed {
+            self.tell_fault(error);
+        }
+        probed
+    }
+
+    fn read_and_write(&self) -> Result<(), HostError> {
         let inner = &self.0;
         inner.time_for_reading()?;
         let mut batch = inner.store.begin()?;

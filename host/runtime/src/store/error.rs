@@ -40,6 +40,13 @@ pub enum StoreError {
         /// What failed.
         detail: String,
     },
+    /// The file was upgraded, removed or replaced while it was open. Nothing of the call was committed, and this store value
+    /// answers no later call either.
+    #[error("the store has stopped: {detail}")]
+    Stopped {
+        /// What happened, and what to do.
+        detail: String,
+    },
     /// The host asked for something that the trait rules out. A defect of the caller.
     #[error("the store was misused: {detail}")]
     Misuse {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use rusqlite::config::DbConfig;
-use threadmesh_runtime::store::{ApplyError, ReadSet, Store, StoreError};
+use threadmesh_runtime::store::{ApplyError, Changes, Effect, EffectKind, ReadSet, Store, StoreError};
 
 use super::{addition, all, commit, files, ids, open, open_tables, place, raw};
 use crate::{OpenError, Options, SqliteStore};
@@ -127,8 +127,8 @@ fn damage_below_a_running_store_is_loud() {
     assert_eq!(commit(&store, &row_again("row 61")), Ok(()), "the failed batch is rolled back and the store works");
 }
 
-fn row_again(id: &str) -> threadmesh_runtime::store::Changes {
-    threadmesh_runtime::store::Changes { audit: vec![], ..addition(id, "again") }
+fn row_again(id: &str) -> Changes {
+    Changes { audit: vec![], ..addition(id, "again") }
 }
 
 /// The log of a process that was killed, cut at many places: what was committed before the cut is there, and the next
@@ -203,13 +203,27 @@ fn a_log_in_use_is_not_taken_for_damaged() {
 /// What is left to do is damaged: that is an error for whoever wants to do it, and the check finds it.
 #[test]
 fn a_damaged_effect_is_seen() {
-    for fence in ["-1", "4294967296"] {
+    let effect =
+        |body: &str| Effect { kind: EffectKind::Repeatable, name: "n".into(), key: "k".into(), body: body.into() };
+    let changes = Changes { time: 1, effects: vec![effect("{}"), effect("[]")], ..Changes::default() };
+    for damage in [
+        "due = 0",
+        "fence = 1",
+        "fence = -1",
+        "fence = 4294967296",
+        "name = 'm'",
+        "key = 'kk'",
+        "body = '{ }'",
+        "failed = ''",
+        "sum = sum + 1",
+        "id = 7",
+    ] {
         let (_directory, path) = place();
         let store = open(&path);
-        raw(&path)
-            .execute_batch(&format!("INSERT INTO outbox VALUES (1, 0, {fence}, 'n', 'k', '{{}}', NULL)"))
-            .unwrap();
-        assert!(matches!(store.lease_effects(1, 1, 9), Err(StoreError::Damaged { .. })), "{fence}");
-        assert!(matches!(store.check(), Err(StoreError::Damaged { .. })), "{fence}");
+        commit(&store, &changes).unwrap();
+        store.check().unwrap();
+        raw(&path).execute_batch(&format!("UPDATE outbox SET {damage} WHERE id = 1")).unwrap();
+        assert!(matches!(store.lease_effects(1, 1, 9), Err(StoreError::Damaged { .. })), "{damage}");
+        assert!(matches!(store.check(), Err(StoreError::Damaged { .. })), "{damage}");
     }
 }

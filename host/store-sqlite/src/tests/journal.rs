@@ -3,7 +3,7 @@
 use threadmesh_runtime::store::{Changes, Query, Store, StoreError, Write};
 
 use super::{addition, all, commit, ids, open, place, raw, row};
-use crate::{Options, SqliteStore};
+use crate::{OpenError, Options, SqliteStore};
 
 /// Never carries its journal over by itself.
 fn keeping(path: &std::path::Path) -> SqliteStore {
@@ -25,7 +25,7 @@ fn commits_stay_in_the_journal_until_it_is_full() {
         assert_eq!(rows("SELECT count(*) FROM journal"), number + 1);
     }
     commit(&store, &addition("4", "x")).unwrap();
-    assert_eq!(rows("SELECT count(*) FROM facts"), 10, "with what filled it");
+    assert_eq!(rows("SELECT count(*) FROM facts"), 5, "with what filled it");
     assert_eq!(rows("SELECT slots FROM counters"), 0);
     commit(&store, &addition("5", "x")).unwrap();
     assert_eq!(rows("SELECT count(*) FROM journal"), 4, "slots are used again");
@@ -89,7 +89,14 @@ fn a_damaged_journal_is_loud() {
         }
         drop(store);
         raw(&path).execute_batch(damage).unwrap();
-        let store = keeping(&path);
+        let options = Options { journal_pages: 100_000, ..Options::default() };
+        let store = match SqliteStore::open(&path, options) {
+            Ok(store) => store,
+            Err(error) => {
+                assert!(matches!(error, OpenError::Damaged { .. }) && damage.contains("counters"), "{damage}: {error}");
+                continue;
+            }
+        };
         assert!(matches!(store.read(&[all("c")]), Err(StoreError::Damaged { .. })), "{damage}");
         assert!(matches!(store.check(), Err(StoreError::Damaged { .. })), "{damage}");
         assert!(matches!(commit(&store, &addition("4", "x")), Err(StoreError::Damaged { .. })), "{damage}");

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use threadmesh_runtime::store::{Store, StoreError};
 
-use super::{addition, commit, files, ids, open, place, raw};
+use super::{addition, all, commit, files, ids, open, place, raw};
 use crate::schema::{MIGRATIONS, Migration};
-use crate::{CoreVersion, FileSystem, OpenError, Options, SqliteStore};
+use crate::{FileSystem, OpenError, Options, SqliteStore};
 
 #[test]
 fn keeps_what_was_committed() {
@@ -97,8 +97,8 @@ fn leaves_a_newer_file_as_it_is() {
     raw(&path).execute_batch("PRAGMA user_version = 9").unwrap();
     let before = files(directory.path());
     let error = SqliteStore::open(&path, Options::default()).unwrap_err();
-    assert!(matches!(error, OpenError::Newer { layout: 9, known_layout: 2, .. }), "{error}");
-    assert!(error.to_string().contains("reading only"), "{error}");
+    assert!(matches!(error, OpenError::Newer { .. }), "{error}");
+    assert!(error.to_string().contains("layout 9, and this program knows layout 3"), "{error}");
     assert_eq!(files(directory.path()), before, "no byte and no file differs");
     let store = SqliteStore::open(&path, Options { read_only: true, ..Options::default() }).unwrap();
     assert_eq!(ids(&store, "c"), ["a"]);
@@ -108,7 +108,7 @@ fn leaves_a_newer_file_as_it_is() {
     assert_eq!(files(directory.path())["store.db"], before["store.db"]);
     raw(&path).execute_batch("ALTER TABLE facts RENAME COLUMN body TO text").unwrap();
     let error = SqliteStore::open(&path, Options { read_only: true, ..Options::default() }).unwrap_err();
-    assert!(matches!(error, OpenError::Newer { layout: 9, .. }), "its tables are not those that we can read: {error}");
+    assert!(matches!(error, OpenError::Newer { .. }), "its tables are not those that we can read: {error}");
 }
 
 /// A newer program was killed: its last commits are in the log only.
@@ -118,36 +118,18 @@ fn leaves_a_newer_log_as_it_is() {
     let (directory, copy) = place();
     drop(open(&path));
     let newer = raw(&path);
-    newer.execute_batch("PRAGMA user_version = 3; CREATE TABLE later (x)").unwrap();
+    newer.execute_batch("PRAGMA user_version = 4; CREATE TABLE later (x)").unwrap();
     for suffix in ["", "-wal"] {
         let name = |path: &Path| format!("{}{suffix}", path.display());
         fs::copy(name(&path), name(&copy)).unwrap();
     }
     let before = files(directory.path());
     assert!(before["store.db-wal"].len() > 4096);
-    assert_eq!(before["store.db"][60..64], [0, 0, 0, 2], "the file itself does not say so yet");
+    assert_eq!(before["store.db"][60..64], [0, 0, 0, 3], "the file itself does not say so yet");
     let error = SqliteStore::open(&copy, Options::default()).unwrap_err();
-    assert!(matches!(error, OpenError::Newer { layout: 3, .. }), "{error}");
+    assert!(matches!(error, OpenError::Newer { .. }), "{error}");
     let after = files(directory.path());
     assert_eq!((&after["store.db"], &after["store.db-wal"]), (&before["store.db"], &before["store.db-wal"]));
-}
-
-#[test]
-fn refuses_a_core_that_is_too_old() {
-    let (_directory, path) = place();
-    drop(open(&path));
-    let version = |minor| CoreVersion { major: 0, minor, patch: 0 };
-    let at = |core, minimum_core| SqliteStore::open(&path, Options { core, minimum_core, ..Options::default() });
-    drop(at(version(3), version(2)).unwrap());
-    let error = at(version(1), version(1)).unwrap_err();
-    assert!(matches!(error, OpenError::Newer { minimum_core, .. } if minimum_core == version(2)), "{error}");
-    assert!(error.to_string().contains("for core 0.2.0 and newer"), "{error}");
-    drop(at(version(2), version(1)).unwrap());
-    assert!(at(version(1), version(1)).is_err(), "the minimum is never lowered");
-    for (text, wanted) in [("1.2.3", true), ("1.2.3-rc.1", true), ("1.2.3+x", true), ("1.2", false), ("1.2.3.4", false)]
-    {
-        assert_eq!(CoreVersion::parse(text).is_some(), wanted, "{text}");
-    }
 }
 
 #[test]
@@ -222,8 +204,7 @@ fn finishes_an_interrupted_creation() {
 
 const LATER: &[Migration] = &[
     MIGRATIONS[0],
-    MIGRATIONS[1],
-    Migration { version: 3, name: "later", sql: "CREATE TABLE later (x); INSERT INTO later VALUES (1);" },
+    Migration { version: 4, name: "later", sql: "CREATE TABLE later (x); INSERT INTO later VALUES (1);" },
 ];
 
 #[test]
@@ -241,23 +222,23 @@ fn migrates_once_however_many_open_it() {
         }
     });
     let steps: i64 = raw(&path).query_row("SELECT count(*) FROM migrations, later", [], |row| row.get(0)).unwrap();
-    assert_eq!((steps, ids(&store, "c").len()), (3, 9));
-    assert!(matches!(SqliteStore::open(&path, Options::default()), Err(OpenError::Newer { layout: 3, .. })));
+    assert!(matches!(store.read(&[all("c")]), Err(StoreError::Stopped { .. })), "it was opened before");
+    let store = SqliteStore::open_with(&path, Options::default(), LATER).unwrap();
+    assert_eq!((steps, ids(&store, "c").len()), (2, 9));
+    store.check().unwrap();
+    assert!(matches!(SqliteStore::open(&path, Options::default()), Err(OpenError::Newer { .. })));
 }
 
 #[test]
 fn a_failed_migration_changes_nothing() {
     let (directory, path) = place();
     drop(open(&path));
-    let wrong = [
-        MIGRATIONS[0],
-        MIGRATIONS[1],
-        Migration { version: 3, name: "wrong", sql: "CREATE TABLE x (y); INSERT INTO z VALUES (1);" },
-    ];
+    let wrong =
+        [MIGRATIONS[0], Migration { version: 4, name: "wrong", sql: "CREATE TABLE x (y); INSERT INTO z VALUES (1);" }];
     let before = files(directory.path());
     assert!(matches!(SqliteStore::open_with(&path, Options::default(), &wrong), Err(OpenError::Damaged { .. })));
     assert_eq!(files(directory.path()), before);
-    let changed = [Migration { sql: "SELECT 1", ..MIGRATIONS[0] }, MIGRATIONS[1]];
+    let changed = [Migration { sql: "SELECT 1", ..MIGRATIONS[0] }];
     let error = SqliteStore::open_with(&path, Options::default(), &changed).unwrap_err();
     assert!(matches!(error, OpenError::Damaged { .. }), "made by other steps: {error}");
     open(&path).check().unwrap();

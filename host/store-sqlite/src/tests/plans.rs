@@ -13,7 +13,7 @@ use crate::schema::MIGRATIONS;
 /// Sources whose statements run when a file is opened or checked as a whole, and not for a request.
 const APART: &[(&str, &str)] = &[
     ("schema.rs", "reads the few rows that say how the file was made"),
-    ("store.rs", "checks the whole file, for the doctor"),
+    ("check.rs", "checks the whole file, for the doctor"),
 ];
 
 /// Verbs that a statement about rows begins with.

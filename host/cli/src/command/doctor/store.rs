@@ -1,7 +1,8 @@
 //! The doctor's look at a database and what lies beside it.
 
-use super::findings::{Finding, bad, broken, fine, note};
+use super::findings::{Finding, Level, bad, broken, fine, note};
 use crate::command::token;
+use crate::open::next_for;
 use crate::{core, database, time};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -20,7 +21,7 @@ pub fn examine(db: &Path, tokens: Option<&Path>) -> Vec<Finding> {
             "make it: `threadmesh serve --create --db FILE`",
         )];
     }
-    let mut findings = vec![file_system(db)];
+    let mut findings = vec![file_system(db), room(db)];
     findings.extend(content(db));
     findings.extend(modes(db));
     let tokens = tokens.map_or_else(|| tokens::default_path(db), Path::to_owned);
@@ -44,19 +45,48 @@ fn file_system(db: &Path) -> Finding {
     }
 }
 
-/// Opens the database for reading only and reads all of it.
+/// Commits are refused where the log cannot grow.
+fn room(db: &Path) -> Finding {
+    /// The log may grow to this before it is carried over.
+    const LOG: u64 = 64 << 20;
+    /// One large commit.
+    const COMMIT: u64 = 1 << 20;
+    let next = "make room on the disk: commits are refused while there is none";
+    match rustix::fs::statvfs(db) {
+        Ok(found) => {
+            let free = found.f_bavail.saturating_mul(found.f_frsize);
+            let said = format!("{} KiB are free beside the database", free >> 10);
+            match free {
+                ..COMMIT => bad("room", said, next),
+                COMMIT..LOG => note("room", said, next),
+                LOG.. => fine("room", said),
+            }
+        }
+        Err(error) => bad("room", format!("{}: {error}", db.display()), "check the path"),
+    }
+}
+
+/// Asks what opening would ask, opens the database for reading only and reads all of it.
 fn content(db: &Path) -> Vec<Finding> {
-    let options = Options { read_only: true, create: false, allow_network_fs: true, ..Options::default() };
+    let plain = Options::default();
+    // A component that does not run is a finding of its own.
+    let records = core::load().and_then(|core| core::records(&core)).unwrap_or(plain.records);
+    let options = Options { read_only: true, create: false, allow_network_fs: true, records, ..plain };
+    // What opening for writing would ask, and what can be read all the same.
+    let examined = match SqliteStore::examine(db, &options) {
+        Ok(()) => fine("database", format!("{} opens", db.display())),
+        Err(error) => broken("database", error.to_string(), advice(&error)),
+    };
     let store = match SqliteStore::open(db, options) {
         Ok(store) => store,
+        Err(_) if examined.level == Level::Broken => return vec![examined],
         Err(error) => return vec![broken("database", error.to_string(), advice(&error))],
     };
     let integrity = match store.check() {
         Ok(()) => fine("integrity", "every page and every key was read and is sound".to_owned()),
         Err(error) => broken("integrity", error.to_string(), "keep the file as it is, and restore a copy beside it"),
     };
-    let mut findings =
-        vec![fine("database", format!("{} opens", store.path().display())), integrity, last_time(&store)];
+    let mut findings = vec![examined, integrity, last_time(&store)];
     findings.extend(effects(&store));
     findings
 }
@@ -89,7 +119,9 @@ fn effects(store: &SqliteStore) -> Vec<Finding> {
 fn advice(error: &OpenError) -> &'static str {
     match error {
         OpenError::Damaged { .. } => "keep the file as it is, and restore a copy beside it",
-        OpenError::Newer { .. } => "use a newer threadmesh",
+        OpenError::Older { .. } | OpenError::Newer { .. } | OpenError::Linked { .. } | OpenError::Lost { .. } => {
+            next_for(error)
+        }
         OpenError::NotAStore { .. } | OpenError::NotAFile { .. } => "name a ThreadMesh database",
         OpenError::Busy { .. } => "see who holds it",
         _ => "check the path and its permissions",
