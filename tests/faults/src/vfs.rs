@@ -22,10 +22,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub const NAME: &str = "lost-writes";
 
 static WRITES: AtomicU64 = AtomicU64::new(0);
+static BYTES: AtomicU64 = AtomicU64::new(0);
 static SYNCS: AtomicU64 = AtomicU64::new(0);
 static LEAK: AtomicU64 = AtomicU64::new(0);
 static DRAWN: AtomicU64 = AtomicU64::new(0);
 static REGISTERED: OnceLock<c_int> = OnceLock::new();
+
+/// How many bytes went through the VFS in this process, in all its writes.
+pub fn bytes() -> u64 {
+    BYTES.load(Ordering::SeqCst)
+}
 
 /// How many writes and syncs went through the VFS in this process.
 pub fn counters() -> (u64, u64) {
@@ -176,8 +182,9 @@ pub(crate) fn failing(disk: Option<&Disk>, call: Call) -> Option<c_int> {
     disk::code(call, disk?.strikes(call)?)
 }
 
-/// Counts one write.
-pub(crate) fn count_write() {
+/// Counts one write of so many bytes.
+pub(crate) fn count_write(bytes: c_int) {
+    BYTES.fetch_add(u64::try_from(bytes).unwrap_or(0), Ordering::SeqCst);
     WRITES.fetch_add(1, Ordering::SeqCst);
 }
 

@@ -56,13 +56,19 @@ fn a_life_alone_takes_four_syncs_and_many_share_them() {
     (0..10).for_each(|number| life(&mesh, &format!("msg_warm-{number:04}")));
 
     let lives = 20;
+    let bytes = vfs::bytes();
     let (writes, syncs) = counted(|| (0..lives).for_each(|number| life(&mesh, &format!("msg_alone-{number:04}"))));
-    println!("alone: {:.2} syncs, {:.1} writes per life", syncs as f64 / lives as f64, writes as f64 / lives as f64);
+    let bytes = (vfs::bytes() - bytes) as f64 / lives as f64;
+    println!(
+        "alone: {:.2} syncs, {:.1} writes, {bytes:.0} bytes per life",
+        syncs as f64 / lives as f64,
+        writes as f64 / lives as f64
+    );
     assert!(syncs <= OPERATIONS * lives, "{syncs} syncs of {lives} lives");
 
     let (callers, each) = (64, 8);
     let start = Barrier::new(callers);
-    let commits = mesh.commits();
+    let (commits, bytes) = (mesh.commits(), vfs::bytes());
     let (writes, syncs) = counted(|| {
         std::thread::scope(|scope| {
             for caller in 0..callers {
@@ -77,10 +83,11 @@ fn a_life_alone_takes_four_syncs_and_many_share_them() {
     let (lives, commits) = ((callers * each) as u64, mesh.commits() - commits);
     let per = |count: u64| count as f64 / lives as f64;
     println!(
-        "{callers} callers: {:.3} syncs per life ({:.4} per operation), {:.1} writes, {commits} commits of {} operations",
+        "{callers} callers: {:.3} syncs per life ({:.4} per operation), {:.1} writes, {:.0} bytes, {commits} commits of {} operations",
         per(syncs),
         per(syncs) / OPERATIONS as f64,
         per(writes),
+        per(vfs::bytes() - bytes),
         lives * OPERATIONS
     );
     assert!(syncs * 5 < OPERATIONS * lives, "{syncs} syncs of {lives} lives");

@@ -104,7 +104,7 @@ unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, out: Pointer, amount: c_
 }
 
 unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, data: *const c_void, amount: c_int, offset: i64) -> c_int {
-    count_write();
+    count_write(amount);
     // SAFETY: see `parts`.
     let (this, _) = unsafe { parts(file) };
     let Some(image) = &this.image else { return forward!(file, xWrite, data, amount, offset) };
