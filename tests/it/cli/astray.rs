@@ -1,6 +1,7 @@
 //! Files of a database that are gone, cut, doubled or of another form: what the doctor says, and what a server says.
 
-use crate::program::{StdioServer, World};
+use crate::program::StdioServer;
+use crate::program::world::World;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::FileExt;
