@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use threadmesh_native::{NativeCore, twin::Twin};
+use threadmesh_runtime::rpc;
 use threadmesh_runtime::store::{MemoryStore, Store};
 use threadmesh_runtime::vectors::{Verdict, judge};
 use threadmesh_runtime::{Core, Session, WasmCore, driver, scenario};
@@ -110,6 +111,7 @@ fn by_another_rule(step: &Value, error: &Value) -> Option<String> {
 fn refusals_are_those_of_the_table_and_name_the_rules_of_their_steps() {
     let (table, mut session) = (errors(), NativeCore.session().expect("a session"));
     let (mut refusals, mut faults) = (0, Vec::new());
+    let mut checker = NativeCore.session().expect("a session");
     for (file, vector) in vectors().iter().filter(|(_, vector)| vector["function"] == "scenario") {
         let transcript = answer(session.as_mut(), vector);
         let steps = vector["args"]["steps"].as_array().expect("steps");
@@ -117,7 +119,11 @@ fn refusals_are_those_of_the_table_and_name_the_rules_of_their_steps() {
             let Some(text) = entry["error"].as_str() else { continue };
             let error: Value = serde_json::from_str(text).expect("JSON");
             refusals += 1;
-            if let Some(fault) = ill_formed(&error, &table).or_else(|| by_another_rule(step, &error)) {
+            let response = rpc::respond("null", &rpc::Answer::Error(text.to_owned()));
+            let checked = checker.check("jsonrpc-response", &response).expect("an answer");
+            let unsound = checked.err().map(|error| format!("check refuses it: {error:?}"));
+            let ill_formed = || ill_formed(&error, &table).or_else(|| by_another_rule(step, &error));
+            if let Some(fault) = unsound.or_else(ill_formed) {
                 faults.push(format!("{file}: {}, step {}: {fault}", vector["name"], index + 1));
             }
         }

@@ -59,18 +59,26 @@ fn main() -> ExitCode {
         failure.print(printer);
         failure.exit
     });
-    ExitCode::from(exit as u8)
+    end(exit)
+}
+
+/// The exit code; an answer that could not be written is as good as none.
+fn end(exit: Exit) -> ExitCode {
+    let Some(fault) = terminal::unwritten() else { return ExitCode::from(exit as u8) };
+    let next = "what was asked may be done: look before you ask again";
+    Failure::unusable("output-failed", fault, next).print(Printer::new(false));
+    ExitCode::from(exit.max(Exit::Unusable) as u8)
 }
 
 /// Help goes to standard output and is no error; bad usage is unusable.
 fn usage(error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        let _ = error.print();
-        return ExitCode::SUCCESS;
+        terminal::written(error.print());
+        return end(Exit::Accepted);
     }
     let text = error.to_string();
     let lines = text.lines().map(|line| line.trim_start_matches("error: ")).filter(|line| !line.is_empty());
-    let json = std::env::args().any(|argument| argument == "--json");
+    let json = std::env::args_os().any(|argument| argument == "--json");
     if json {
         // What is wrong may take several lines, such as the options that are missing; the usage comes after it.
         let more = |line: &&str| line.starts_with("Usage:") || line.starts_with("For more information");
@@ -79,5 +87,5 @@ fn usage(error: &clap::Error) -> ExitCode {
     } else {
         lines.for_each(|line| Printer::new(false).warn(line));
     }
-    ExitCode::from(Exit::Unusable as u8)
+    end(Exit::Unusable)
 }

@@ -2,6 +2,30 @@
 
 use serde_json::Value;
 use std::io::{self, Write};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Why an answer could not be written, where that is so.
+static UNWRITTEN: OnceLock<String> = OnceLock::new();
+
+/// Whether the last word was said, which nobody has to read.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Takes note of whether an answer could be written. A program whose answer is lost ends with exit code 2.
+pub fn written(result: io::Result<()>) {
+    if let Err(error) = result {
+        let _ = UNWRITTEN.set(error.to_string());
+    }
+}
+
+/// Why an answer of this process could not be written to the end, if that is so: a full disk, a closed pipe.
+pub fn unwritten() -> Option<&'static str> {
+    let flushed = io::stdout().lock().flush();
+    if !CLOSED.load(Relaxed) {
+        written(flushed);
+    }
+    UNWRITTEN.get().map(String::as_str)
+}
 
 /// How answers are printed.
 #[derive(Clone, Copy, Debug)]
@@ -29,17 +53,25 @@ impl Printer {
     pub fn raw(self, json: &str, people: impl FnOnce() -> Vec<String>) {
         if self.json {
             // Line ends between the tokens of JSON mean no more than a space.
-            line(&mut io::stdout().lock(), &json.replace(['\n', '\r', '\t'], " "));
+            written(line(&mut io::stdout().lock(), &json.replace(['\n', '\r', '\t'], " ")));
         } else {
             let mut out = io::stdout().lock();
-            people().iter().for_each(|text| line(&mut out, text));
+            people().iter().for_each(|text| written(line(&mut out, text)));
         }
+    }
+
+    /// A last word, as [`Printer::show`] has it; whoever does not read any more does not need it.
+    pub fn close(self, value: &Value, people: impl FnOnce() -> Vec<String>) {
+        CLOSED.store(true, Relaxed);
+        let lines = if self.json { vec![value.to_string()] } else { people() };
+        let mut out = io::stdout().lock();
+        let _ = lines.iter().try_for_each(|text| line(&mut out, text));
     }
 
     /// A remark for people, on standard error; nothing where answers are JSON.
     pub fn remark(self, text: &str) {
         if !self.json {
-            line(&mut io::stderr().lock(), text);
+            let _ = line(&mut io::stderr().lock(), text);
         }
     }
 
@@ -50,13 +82,13 @@ impl Printer {
 
     /// A line on standard error, also where answers are JSON.
     pub fn warn(self, text: &str) {
-        line(&mut io::stderr().lock(), text);
+        let _ = line(&mut io::stderr().lock(), text);
     }
 }
 
-/// Writes one escaped line. Whoever has closed the other end does not need it, and what was asked for is done all the same.
-fn line(out: &mut dyn Write, text: &str) {
-    let _ = writeln!(out, "{}", escape(text));
+/// Writes one escaped line.
+fn line(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    writeln!(out, "{}", escape(text))
 }
 
 /// The text with every character that could act on a terminal, hide, or reorder what stands beside it written as

@@ -64,6 +64,16 @@ pub const JSON_SIZE: Known = Known {
     meaning: "More bytes than allowed.",
 };
 
+/// Not a valid JSON-RPC 2.0 request.
+pub const JSONRPC_INVALID: Known = Known {
+    name: "jsonrpc-invalid",
+    group: Group::Input,
+    public: "threadmesh_jsonrpc_invalid",
+    rpc: -32600,
+    retryable: false,
+    meaning: "Not a valid JSON-RPC 2.0 request.",
+};
+
 /// The params are not those of the method.
 pub const PARAMS_INVALID: Known = Known {
     name: "params-invalid",
@@ -199,6 +209,7 @@ pub const KNOWN: &[Known] = &[
     JSON_ENCODING,
     JSON_SYNTAX,
     JSON_SIZE,
+    JSONRPC_INVALID,
     PARAMS_INVALID,
     METHOD_NOT_FOUND,
     HOST_MISUSE,

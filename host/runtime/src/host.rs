@@ -36,7 +36,7 @@ pub use wait::Cancel;
 use crate::{
     Core, codes, pause,
     store::{EffectLease, Store},
-    wit::{Effect, Error, Fact, Frame, Operation, Principal, Request, Status, Waiting},
+    wit::{Effect, Error, Fact, Frame, Operation, Principal, Request, Status},
 };
 use clock::Watch;
 use decider::{Decider, misuse};
@@ -176,7 +176,14 @@ struct Job {
 /// What a decision came to. A request comes back when it has to wait.
 enum Done {
     Reply(Reply),
-    Wait(Waiting, Request),
+    Wait(Due, Request),
+}
+
+/// When a request that waits is decided again: when one of the topics is touched, or at the end of its time.
+struct Due {
+    topics: Vec<String>,
+    /// On the steady clock: a step of the wall clock makes no wait longer or shorter.
+    until_ms: i64,
 }
 
 type Outcome = Result<Done, HostError>;
@@ -242,7 +249,7 @@ impl Host {
         self.0.record_due_denials();
         let reply = match self.0.decide(Job { request, finished: finished.to_vec() })? {
             Done::Reply(reply) => reply,
-            Done::Wait(waiting, request) => self.0.wait(waiting, request, finished, cancel)?,
+            Done::Wait(due, request) => self.0.wait(due, request, finished, cancel)?,
         };
         if !reply.calls.is_empty() {
             pause::point("after-commit-before-call");
@@ -358,20 +365,18 @@ impl Inner {
     /// core is told so.
     fn wait(
         self: &Arc<Self>,
-        waiting: Waiting,
+        due: Due,
         mut request: Request,
         finished: &[EffectLease],
         cancel: &Cancel,
     ) -> Result<Reply, HostError> {
-        // Whole milliseconds below 2^53; anything else only makes the wait longer or shorter.
-        let until = waiting.until as i64;
-        let mut topics = waiting.topics;
+        let Due { mut topics, until_ms } = due;
         let mut listening = self.hub.listen(topics, cancel);
         loop {
             // INVARIANT: whatever is committed from here on either is seen by the decision or touches the topics.
             listening.forget();
             let seen = self.store.changes()?;
-            let over = self.watch.wall_ms() >= until;
+            let over = self.watch.steady_ms() >= until_ms;
             request.cursor = over.then(|| TIMEOUT.into());
             match self.decide(Job { request, finished: finished.to_vec() })? {
                 Done::Reply(reply) => return Ok(reply),
@@ -379,7 +384,7 @@ impl Inner {
                 Done::Wait(again, back) => (topics, request) = (again.topics, back),
             }
             if listening.is_for(&topics) {
-                self.sleep(&listening, seen, until)?;
+                self.sleep(&listening, seen, until_ms)?;
             } else {
                 listening = self.hub.listen(topics, cancel);
             }
@@ -387,14 +392,14 @@ impl Inner {
     }
 
     /// Sleeps until there is a reason to decide again.
-    fn sleep(self: &Arc<Self>, listening: &wait::Listening<'_>, seen: u64, until: i64) -> Result<(), HostError> {
+    fn sleep(self: &Arc<Self>, listening: &wait::Listening<'_>, seen: u64, until_ms: i64) -> Result<(), HostError> {
         let watched = self.watch_others()?;
         // INVARIANT: what is committed after this look, and by others, is seen by the thread that looks for it.
         if self.store.changes()? != seen {
             return Ok(());
         }
         loop {
-            let left = until.saturating_sub(self.watch.wall_ms());
+            let left = until_ms.saturating_sub(self.watch.steady_ms());
             let most = if watched { GLANCE } else { POLL };
             let limit = Duration::from_millis(u64::try_from(left).unwrap_or(0)).min(most);
             let alert = listening.wait(self.watch.to_sleep(limit));

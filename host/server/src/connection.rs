@@ -5,8 +5,8 @@
 
 use crate::lines::{Line, Lines};
 use crate::service::{Service, run, waits};
+use crate::standing::Standing;
 use crate::stop::Stop;
-use crate::tokens::{Entry, TokenBook};
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -110,10 +110,9 @@ impl Waits {
 pub struct Connection<'a> {
     /// What runs the calls.
     pub service: &'a Arc<dyn Service>,
-    /// Who is calling.
-    pub entry: &'a Entry,
-    /// Where the entry came from: a token that is removed ends the connection at its next frame.
-    pub book: &'a TokenBook,
+    /// Who is calling: a credential that ends refuses what is left of a frame, ends its waits, and ends the connection at
+    /// its next frame.
+    pub caller: &'a Standing,
     /// How much is taken on.
     pub limits: Limits,
     /// The wish to stop.
@@ -140,7 +139,7 @@ impl Connection<'_> {
                     return output.fault("json-size", &detail);
                 }
                 Line::NotUtf8 => output.fault("json-encoding", "a frame is not UTF-8")?,
-                Line::Text(_) if !self.book.holds(self.entry).unwrap_or(false) => {
+                Line::Text(_) if !self.caller.holds() => {
                     return output.fault("authentication-required", "the token of this connection is no longer valid");
                 }
                 Line::Text(text) => self.frame(&text, output, waits)?,
@@ -154,17 +153,17 @@ impl Connection<'_> {
             Err(problem) => return output.send(&rpc::respond("null", &Answer::Error(problem))),
         };
         if !waits(self.service.as_ref(), &frame) {
-            return answer(run(self.service.as_ref(), self.entry, &frame), output);
+            return answer(run(self.service.as_ref(), self.caller, &frame, &[], &self.service.ending()), output);
         }
         if !waiting.enter(self.limits.waits_max) {
             let busy = rpc::error("backpressure", "too many waiting calls on this connection");
             return answer(rpc::refuse(&frame, &busy), output);
         }
-        let (service, entry) = (Arc::clone(self.service), self.entry.clone());
+        let (service, caller) = (Arc::clone(self.service), self.caller.clone());
         let (output, waiting) = (output.clone(), Arc::clone(waiting));
         let wait = move || {
             // Whoever waited may have gone; there is nobody else to tell.
-            let _ = answer(run(service.as_ref(), &entry, &frame), &output);
+            let _ = answer(run(service.as_ref(), &caller, &frame, &[], &service.ending()), &output);
             waiting.leave();
         };
         std::thread::Builder::new().name("wait".to_owned()).spawn(wait).map(drop)

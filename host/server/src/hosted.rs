@@ -71,6 +71,10 @@ impl Service for Hosted {
         self.host.probe().is_ok()
     }
 
+    fn ending(&self) -> Cancel {
+        self.cancel.clone()
+    }
+
     fn end_waits(&self) {
         self.cancel.cancel();
     }

@@ -12,6 +12,7 @@ pub mod lines;
 pub mod mcp;
 pub mod service;
 pub mod socket;
+pub mod standing;
 pub mod stdio;
 pub mod stop;
 pub mod time;

@@ -7,11 +7,13 @@
 
 mod backend;
 mod fault;
+mod frames;
 #[rustfmt::skip]
 mod generated;
 mod handler;
 mod http;
 mod mailbox;
+mod messages;
 mod pipe;
 mod relations;
 pub mod schema;
@@ -21,30 +23,40 @@ mod tools;
 mod watching;
 
 pub use backend::{Backend, InProcess};
+pub use frames::Split;
 pub use http::{Endpoint, endpoint};
 
 use handler::{Handler, Identity};
 use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// What is buffered of each direction between the client's pipe and the server, in bytes.
 const BUFFER: usize = 64 << 10;
 
-/// Serves one client over standard input and output until its input ends. Errors: there is no runtime to be had, or the
-/// client speaks no MCP.
-pub fn serve_stdio(backend: Arc<dyn Backend>) -> io::Result<()> {
+/// Serves one client over standard input and output until its input ends and everything is answered. `split` is the core's
+/// parser. Errors: there is no runtime to be had, the client speaks no MCP, or its output cannot be written.
+pub fn serve_stdio(backend: Arc<dyn Backend>, split: Split) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let served = runtime.block_on(async {
-        let handler = Handler::new(Identity::Fixed(backend));
+        let (end, ending) = watch::channel(false);
+        let handler = Handler::new(Identity::Fixed(backend), ending);
         let (own, other) = tokio::io::duplex(BUFFER);
         let serving = tokio::spawn(async move {
-            let running = handler.serve(own).await.map_err(io::Error::other)?;
-            running.waiting().await.map(drop).map_err(io::Error::other)
+            match handler.serve(own).await {
+                Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
+                // A client that goes without a word has asked for nothing.
+                Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+                Err(error) => Err(io::Error::other(error)),
+            }
         });
-        let carried = pipe::carry(io::stdin(), tokio::io::stdout(), other).await;
-        serving.await.map_err(io::Error::other)?.and(carried)
+        let carried = pipe::carry(io::stdin(), tokio::io::stdout(), other, split, end).await;
+        // Where the client cannot be written to, nobody waits for the rest.
+        carried?;
+        serving.await.map_err(io::Error::other)?
     });
     // A call that waits for the server holds a thread; nobody is left to hear its answer.
     runtime.shutdown_timeout(Duration::from_millis(100));

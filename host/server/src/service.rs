@@ -1,5 +1,6 @@
 //! What a connection needs of the process behind it.
 
+use crate::standing::Standing;
 use crate::tokens::Entry;
 use serde::de::IgnoredAny;
 use std::collections::HashMap;
@@ -39,6 +40,11 @@ pub trait Service: Send + Sync {
         true
     }
 
+    /// Is cancelled by [`Service::end_waits`].
+    fn ending(&self) -> Cancel {
+        Cancel::default()
+    }
+
     /// Ends the calls that wait, now and later: the process is to end.
     fn end_waits(&self) {}
 }
@@ -55,21 +61,17 @@ pub fn waits(service: &dyn Service, frame: &Frame) -> bool {
     frame.calls.iter().any(|call| call.response.is_none() && service.waits(&call.method, &call.params))
 }
 
-/// Runs every call of a frame in order. Nothing comes back where there is nothing to answer.
-pub fn run(service: &dyn Service, entry: &Entry, frame: &Frame) -> Option<String> {
-    rpc::run(frame, |call| own(call).unwrap_or_else(|| service.call(entry, &call.method, &call.params)))
-}
-
-/// As [`run`], for a frame that belongs to a trace (see [`Service::call_with`]); what waits ends early when `cancel` says
-/// so.
-pub fn run_with(
+/// Runs every call of a frame in order, each as the caller stands then; the frame belongs to a trace by `context` (see
+/// [`Service::call_with`]), and what waits ends early when `cancel` says so. Nothing comes back where there is nothing to
+/// answer.
+pub fn run(
     service: &dyn Service,
-    entry: &Entry,
+    caller: &Standing,
     frame: &Frame,
     context: &[Fact],
     cancel: &Cancel,
 ) -> Option<String> {
-    let run = |call: &Call| service.call_with(entry, &call.method, &call.params, context, cancel);
+    let run = |call: &Call| caller.call(service, &call.method, &call.params, context, cancel);
     rpc::run(frame, |call| own(call).unwrap_or_else(|| run(call)))
 }
 

@@ -58,9 +58,14 @@ impl SocketServer {
         };
         stop.wait();
         server.service.end_waits();
-        // The acceptor looks at the wish after each connection; this one is for it alone.
+        // Linux ends the waiting for connections with this, whatever became of the socket's file; others look at the wish
+        // after a connection, and this one is for that alone.
+        let _ = rustix::net::shutdown(place.listener(), rustix::net::Shutdown::Both);
         drop(UnixStream::connect(place.path()));
-        let _ = acceptor.join();
+        let patience = Instant::now() + Duration::from_millis(server.limits.drain_ms_max);
+        while !acceptor.is_finished() && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         drop(place);
         drain(&live, Duration::from_millis(server.limits.drain_ms_max));
         Ok(())
@@ -119,14 +124,22 @@ impl SocketServer {
         let Some(entry) = self.authenticate(&first, &output)? else { return Ok(()) };
         lines.stream_mut().deadline = None;
         lines.stream().stream.set_read_timeout(None)?;
-        let (service, book) = (&self.service, &self.book);
-        let connection = Connection { service, entry: &entry, book, limits: self.limits, stop };
+        let (service, caller) = (&self.service, &self.book.standing(entry));
+        let connection = Connection { service, caller, limits: self.limits, stop };
         connection.serve(&mut lines, &output)
     }
 
     /// Answers the first line: the entry that it proves, or nothing, and then the connection ends.
     fn authenticate(&self, first: &Line, output: &Output) -> io::Result<Option<Entry>> {
-        let Line::Text(text) = first else { return Ok(None) };
+        let text = match first {
+            Line::Text(text) => text,
+            Line::End => return Ok(None),
+            Line::NotUtf8 => return output.fault("json-encoding", "a frame is not UTF-8").map(|()| None),
+            Line::TooLong => {
+                let detail = format!("the first line is longer than {FIRST_LINE_BYTES_MAX} bytes");
+                return output.fault("json-size", &detail).map(|()| None);
+            }
+        };
         let call = match self.service.split(text) {
             Ok(mut frame) if !frame.batch && frame.calls.len() == 1 => frame.calls.remove(0),
             Ok(_) => return deny(output, "null", "the first line is not session.authenticate"),

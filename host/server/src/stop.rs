@@ -1,6 +1,6 @@
 //! The wish to stop: from a signal, or from the program itself.
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -12,10 +12,10 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// A stop that SIGTERM and SIGINT trigger. A second signal ends the process at once, as it would without us.
+    /// A stop that SIGTERM, SIGINT and SIGHUP trigger. A second signal ends the process at once, as it would without us.
     pub fn on_signals() -> io::Result<Self> {
         let stop = Stop::default();
-        let mut signals = Signals::new([SIGTERM, SIGINT])?;
+        let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
         let triggered = stop.clone();
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
             for signal in signals.forever() {

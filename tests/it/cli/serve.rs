@@ -1,6 +1,6 @@
 //! `serve`: JSON-RPC over a socket and over stdio, with the real core and the real store.
 
-use crate::program::world::World;
+use crate::program::world::{World, reference, suggestion};
 use crate::program::{Client, Rig, StdioServer};
 use serde_json::{Value, json};
 use std::fs;
@@ -42,7 +42,7 @@ fn frames_over_stdio_are_answered_as_json_rpc_says() {
     server.send(b"{\"jsonrpc\":\"2.0\",\"method\":\"tasks.get\"}");
     server.send(get(json!(9)).to_string().as_bytes());
     assert_eq!(server.answer()["id"], 9, "a notification is not answered, whatever became of it");
-    let data = json!(["code", "detail", "pointer", "retryable", "threadmeshCode"]);
+    let data = json!(["code", "detail", "group", "pointer", "retryable", "threadmeshCode"]);
     let names: Vec<&String> = unknown["error"]["data"].as_object().expect("data").keys().collect();
     assert_eq!(json!(names), data);
     assert_eq!(server.finish(), (String::new(), 0));
@@ -297,4 +297,45 @@ fn a_signal_ends_waiting_calls_and_the_server() {
     assert!(client.line().contains("wait-cancelled"));
     assert_eq!(client.line(), "");
     assert!(began.elapsed() < Duration::from_secs(40), "nobody waited for the time to be over");
+}
+
+#[test]
+fn a_signal_ends_a_server_whose_socket_is_gone_and_a_hangup_is_one() {
+    let world = World::new();
+    let server = world.serve();
+    fs::remove_file(world.rig.path("mesh.db.run/socket")).expect("it was there");
+    assert_eq!(server.terminate(), 0);
+    let server = world.serve();
+    assert_eq!(server.hang_up(), 0);
+    assert!(!world.rig.path("mesh.db.run/socket").exists(), "it has tidied up");
+}
+
+#[test]
+fn a_batch_acts_no_more_when_its_token_is_removed() {
+    let world = World::new();
+    let _server = world.serve();
+    let mut client = Client::authenticated(&world.rig.path("mesh.db.run/socket"), &world.token("planner"));
+    let (plan, build) = (reference("plan-1"), reference("build-1"));
+    let wait = json!({"task": plan, "afterCursor": 1_000_000, "timeoutMs": 50_000});
+    let send = suggestion(&plan, &build, "rel_plan_build", "msg_late_0001");
+    let began = Instant::now();
+    client.send(
+        json!([
+            {"jsonrpc": "2.0", "id": 1, "method": "tasks.wait", "params": wait},
+            {"jsonrpc": "2.0", "id": 2, "method": "messages.send", "params": send},
+        ])
+        .to_string()
+        .as_bytes(),
+    );
+    let get = json!({"jsonrpc": "2.0", "id": 3, "method": "tasks.get", "params": {"task": plan}});
+    assert_eq!(client.ask(&get)["id"], 3, "the batch is under way");
+    assert_eq!(world.rig.json(&["token", "remove", "planner", "--db", "mesh.db"]).0, 0);
+    let answers: Value = serde_json::from_str(&client.line()).expect("JSON");
+    for (at, id) in [(0, 1), (1, 2)] {
+        let answer = &answers[at];
+        assert_eq!((&answer["id"], &answer["error"]["data"]["code"]), (&json!(id), &json!("authentication-required")));
+    }
+    assert!(began.elapsed() < Duration::from_secs(30), "the wait ended with the token");
+    let (code, values) = world.at("builder", &["inbox"]);
+    assert_eq!((code, values[0]["items"].as_array().map(Vec::len)), (0, Some(0)), "{values:?}");
 }

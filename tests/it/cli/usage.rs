@@ -129,3 +129,51 @@ fn nothing_that_acts_on_a_terminal_is_printed() {
     let told = rig.run(&["bogus\u{202e}"]);
     assert!(told.err.contains("bogus\\u202e"), "{told:?}");
 }
+
+#[test]
+fn an_answer_that_cannot_be_written_is_unusable() {
+    use std::process::{Command, Stdio};
+    let world = World::new();
+    let run = |out: Stdio, arguments: &[&str]| {
+        let mut command: Command = world.rig.command(arguments);
+        let done = command.stdin(Stdio::null()).stdout(out).stderr(Stdio::piped()).output().expect("it runs");
+        (done.status.code(), String::from_utf8(done.stderr).expect("text"))
+    };
+    let show = ["token", "create", "shown", "--db", "mesh.db", "--kind", "user", "--show"];
+    let each: [&[&str]; 6] = [
+        &["openrpc"],
+        &["--json", "openrpc"],
+        &["completions", "bash"],
+        &["--help"],
+        &["doctor", "--db", "mesh.db"],
+        &show,
+    ];
+    for arguments in each {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("a full disk");
+        let (code, told) = run(full.into(), arguments);
+        assert_eq!(code, Some(2), "{arguments:?}: {told}");
+        assert!(told.contains("output-failed"), "{arguments:?}: {told}");
+        let (closed, out) = std::io::pipe().expect("a pipe");
+        drop(closed);
+        let (code, told) = run(out.into(), &["openrpc"]);
+        assert_eq!(code, Some(2), "{told}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_argument_that_is_no_text_is_bad_usage() {
+    use std::os::unix::ffi::OsStrExt;
+    let rig = Rig::new();
+    let odd = std::ffi::OsStr::from_bytes(b"\xff");
+    for arguments in [
+        vec![odd],
+        vec!["--json".as_ref(), odd],
+        vec!["send".as_ref(), odd],
+        vec!["--json".as_ref(), "call".as_ref(), odd, odd],
+    ] {
+        let ran = rig.run(&arguments);
+        assert_eq!(ran.code, 2, "{arguments:?}: {ran:?}");
+        assert!(!ran.err.contains("panicked"), "{ran:?}");
+    }
+}

@@ -53,6 +53,77 @@ fn a_session_is_no_credential() {
 }
 
 #[test]
+fn two_calls_under_one_id_are_both_answered_over_http() {
+    let world = world();
+    let server = world.rig.serve_http(&[]);
+    let planner = world.token("planner");
+    let session = post(&server.address, &planner, None, HELLO).field("mcp-session-id").expect("a session").to_owned();
+    let ask = |tool: &str, arguments: Value| {
+        let (address, planner, session) = (server.address.clone(), planner.clone(), session.clone());
+        let message = call(1, tool, &arguments);
+        std::thread::spawn(move || messages(&post(&address, &planner, Some(&session), &message)).concat())
+    };
+    let first = ask("wait", json!({"after": 1_000, "timeoutMs": 2_000}));
+    let others: Vec<_> = (0..4).map(|_| ask("status", json!({}))).collect();
+    for (told, about) in others.into_iter().map(|other| (other, "plan-1")).chain([(first, "timedOut")]) {
+        let told = told.join().expect("an answer");
+        assert!(told.contains("\"id\":1,") && told.contains(about), "{told}");
+    }
+    let sent = |content: &str| {
+        let told = ask("send", to_builder(content)).join().expect("an answer");
+        serde_json::from_str::<Value>(&told).expect("JSON")["result"]["structuredContent"].take()
+    };
+    let (one, other, again) = (sent("One."), sent("Other."), sent("One."));
+    assert_ne!(one["messageId"], other["messageId"], "the same id with other arguments is a new call");
+    assert_eq!((&again["messageId"], &again["replay"]), (&one["messageId"], &json!(true)));
+    assert_eq!(server.server.terminate(), 0);
+}
+
+#[test]
+fn what_looks_like_json_rpc_is_answered_as_such_over_http() {
+    let world = world();
+    let server = world.rig.serve_http(&[]);
+    let planner = world.token("planner");
+    let session = post(&server.address, &planner, None, HELLO).field("mcp-session-id").expect("a session").to_owned();
+    let with = |params: &str| format!(r#"{{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{params}}}"#);
+    for (message, status, number, id) in [
+        ("no json".to_owned(), 400, -32700, Value::Null),
+        (r#"{"jsonrpc":"2.0","id":5,"#.to_owned(), 400, -32700, Value::Null),
+        ("[]".to_owned(), 400, -32600, Value::Null),
+        (with(r#"{"name":"send","arguments":{"content":"\ud800"}}"#), 200, -32600, json!(5)),
+        (with(r#"{"name":"inbox","arguments":{"limit":1e400}}"#), 200, -32600, json!(5)),
+        (with(r#"{"name":"send","arguments":{"content":"a","content":"b"}}"#), 200, -32600, json!(5)),
+        (with(r#"{"name":"inbox","arguments":"{}"}"#), 200, -32602, json!(5)),
+        (with(r#"{"arguments":{}}"#), 200, -32602, json!(5)),
+        (with("null"), 200, -32602, json!(5)),
+    ] {
+        let answered = post(&server.address, &planner, Some(&session), &message);
+        let told: Value = serde_json::from_str(&messages(&answered).concat()).expect("JSON");
+        assert_eq!((answered.status, &told["error"]["code"], &told["id"]), (status, &json!(number), &id), "{message}");
+        assert!(told["error"]["data"]["threadmeshCode"].is_string(), "{told}");
+    }
+    assert_eq!(server.server.terminate(), 0);
+}
+
+#[test]
+fn a_wait_over_http_ends_with_its_token() {
+    let world = world();
+    let server = world.rig.serve_http(&[]);
+    let planner = world.token("planner");
+    let session = post(&server.address, &planner, None, HELLO).field("mcp-session-id").expect("a session").to_owned();
+    let address = server.address.clone();
+    let wait = call(1, "wait", &json!({"after": 1_000, "timeoutMs": 25_000}));
+    let began = std::time::Instant::now();
+    let waiting = std::thread::spawn(move || messages(&post(&address, &planner, Some(&session), &wait)).concat());
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert_eq!(world.rig.json(&["token", "remove", "planner", "--db", "mesh.db"]).0, 0);
+    let told = waiting.join().expect("an answer");
+    assert!(told.contains("authentication-required"), "{told}");
+    assert!(began.elapsed() < std::time::Duration::from_secs(15), "{:?}", began.elapsed());
+    assert_eq!(server.server.terminate(), 0);
+}
+
+#[test]
 fn a_principal_has_so_many_sessions_and_an_answer_is_not_kept() {
     let world = world();
     let server = world.rig.serve_http(&[]);

@@ -87,6 +87,43 @@ fn a_line_that_is_no_json_is_answered() {
 }
 
 #[test]
+fn a_line_that_looks_like_json_rpc_is_answered_under_its_id() {
+    let world = world();
+    let _server = world.serve();
+    let mut planner = Bridge::start(&world, &["--token-file", "mesh.db.tokens/planner"]);
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    let call = |params: &str| format!(r#"{{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{params}}}"#);
+    let send = |content: &str| call(&format!(r#"{{"name":"send","arguments":{{{content}}}}}"#));
+    for (line, number, code) in [
+        (send(r#""content":"\ud800""#), -32600, "json-surrogate"),
+        (call(r#"{"name":"inbox","arguments":{"limit":1e400}}"#), -32600, "json-number"),
+        (call(&format!(r#"{{"name":"inbox","arguments":{{"limit":{deep}}}}}"#)), -32600, "json-depth"),
+        (send(r#""content":"harmless","content":"other""#), -32600, "json-duplicate-member"),
+        (call(r#"{"name":"inbox","arguments":"{}"}"#), -32602, "params-invalid"),
+        (call(r#"{"arguments":{}}"#), -32602, "params-invalid"),
+        (call(r#"{"name":7}"#), -32602, "params-invalid"),
+        (call("null"), -32602, "params-invalid"),
+        (call("[]"), -32602, "params-invalid"),
+        (call(r#"{"name":"no-such"}"#), -32602, "params-invalid"),
+        (r#"{"jsonrpc":"2.0","id":5,"method":"no/such"}"#.to_owned(), -32601, "method-not-found"),
+        (r#"{"jsonrpc":"1.0","id":5,"method":"ping"}"#.to_owned(), -32600, "jsonrpc-invalid"),
+    ] {
+        planner.input.as_mut().expect("a pipe").write_all(format!("{line}\n").as_bytes()).expect("it reads");
+        let answer = planner.next();
+        assert_eq!(
+            (&answer["id"], &answer["error"]["code"], &answer["error"]["data"]["code"]),
+            (&json!(5), &json!(number), &json!(code)),
+            "{line}: {answer}"
+        );
+    }
+    let answer = planner.tool(6, "inbox", json!({"limit": 20.0}));
+    assert!(answer["structuredContent"]["items"].is_array(), "20.0 is a whole number: {answer}");
+    planner.send(&json!({"jsonrpc": "2.0", "id": 9, "result": {}}));
+    assert_eq!(planner.ask(7, "ping", json!({}))["result"], json!({}), "an answer to nothing is no request");
+    assert_eq!(planner.finish().1, 0);
+}
+
+#[test]
 fn each_of_two_calls_under_one_id_is_answered() {
     let world = world();
     let _server = world.serve();
@@ -97,15 +134,58 @@ fn each_of_two_calls_under_one_id_is_answered() {
     planner.send(&call("status", json!({})));
     let answers = [planner.next(), planner.next()];
     assert!(answers.iter().all(|answer| answer["id"] == 7), "{answers:?}");
-    assert_eq!(answers[0]["result"]["structuredContent"]["timedOut"], true, "{answers:?}");
-    assert!(answers[1]["result"]["structuredContent"]["task"].is_object(), "{answers:?}");
+    let told = |member: &str| answers.iter().any(|answer| !answer["result"]["structuredContent"][member].is_null());
+    assert!(told("timedOut") && told("task"), "{answers:?}");
     // A repetition of what is under way is done once, and answered twice.
     planner.send(&call("send", to_builder("Once.")));
     planner.send(&call("send", to_builder("Once.")));
     let sent = [planner.next(), planner.next()].map(|answer| answer["result"]["structuredContent"].clone());
-    assert_eq!((&sent[0]["messageId"], &sent[0]["replay"]), (&sent[1]["messageId"], &json!(false)), "{sent:?}");
-    assert_eq!(sent[1]["replay"], true, "{sent:?}");
+    assert_eq!(sent[0]["messageId"], sent[1]["messageId"], "{sent:?}");
+    assert_eq!(sent.iter().filter(|sent| sent["replay"] == true).count(), 1, "{sent:?}");
     assert_eq!(planner.finish().1, 0);
+}
+
+#[test]
+fn a_hundred_calls_of_one_id_are_all_answered_though_the_input_ends() {
+    let world = world();
+    let _server = world.serve();
+    let mut planner = Bridge::start(&world, &["--token-file", "mesh.db.tokens/planner"]);
+    let status =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "status", "arguments": {}}});
+    (0..100).for_each(|_| planner.send(&status));
+    let before = planner.said.len();
+    let (said, code) = planner.finish();
+    let answers = said[before..].lines().filter(|line| line.contains("\"id\":1,"));
+    assert_eq!((answers.count(), code), (100, 0), "{said}");
+}
+
+#[test]
+fn a_wait_is_answered_when_the_input_ends() {
+    let world = world();
+    let _server = world.serve();
+    let mut planner = Bridge::start(&world, &["--token-file", "mesh.db.tokens/planner"]);
+    let wait = json!({"name": "wait", "arguments": {"after": 1_000, "timeoutMs": 25_000}});
+    planner.send(&json!({"jsonrpc": "2.0", "id": "w", "method": "tools/call", "params": wait}));
+    // What comes after it is answered first: the wait is under way.
+    planner.ask(2, "ping", json!({}));
+    let began = std::time::Instant::now();
+    let (said, code) = planner.finish();
+    let answer = said.lines().find(|line| line.contains("\"id\":\"w\"")).expect("an answer");
+    let answer: Value = serde_json::from_str(answer).expect("JSON");
+    assert_eq!(answer["result"]["structuredContent"], json!({"events": [], "nextCursor": 1_000, "timedOut": true}));
+    assert_eq!(code, 0);
+    assert!(began.elapsed() < std::time::Duration::from_secs(15), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_client_that_says_nothing_has_asked_for_nothing() {
+    let world = world();
+    let _server = world.serve();
+    let options = ["mcp", "--socket", "mesh.db.run/socket", "--token-file", "mesh.db.tokens/planner"];
+    let ran = world.rig.run(&options);
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{ran:?}");
+    let ran = world.rig.feed(&options, b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{ran:?}");
 }
 
 #[test]
@@ -113,20 +193,24 @@ fn a_repeated_call_acts_once() {
     let world = world();
     let _server = world.serve();
     let mut planner = Bridge::start(&world, &["--token-file", "mesh.db.tokens/planner"]);
-    let first = planner.tool(7, "send", to_builder("Once."));
-    let again = planner.tool(7, "send", to_builder("Once."));
-    assert_eq!(again["structuredContent"]["messageId"], first["structuredContent"]["messageId"]);
+    let mut told = |id: Value, arguments: Value| {
+        let sent = planner.tool(id, "send", arguments)["structuredContent"].take();
+        (sent["messageId"].clone(), sent["replay"].clone())
+    };
+    // What a call means is its tool and its arguments; the ids of requests mean nothing.
+    let first = told(json!(7), to_builder("Once."));
+    assert_eq!(first.1, false);
+    for id in [json!(7), json!(8), json!("8")] {
+        assert_eq!(told(id.clone(), to_builder("Once.")), (first.0.clone(), json!(true)), "{id}");
+    }
+    let other = told(json!(7), to_builder("Something else."));
     assert_eq!(
-        (&first["structuredContent"]["replay"], &again["structuredContent"]["replay"]),
-        (&json!(false), &json!(true))
+        (other.0 == first.0, &other.1),
+        (false, &json!(false)),
+        "the same id with other arguments is a new call"
     );
-    let other = planner.tool(8, "send", to_builder("Once."));
-    assert_ne!(other["structuredContent"]["messageId"], first["structuredContent"]["messageId"], "another call");
-    let text = planner.tool("8", "send", to_builder("Once."));
-    assert_ne!(text["structuredContent"]["messageId"], other["structuredContent"]["messageId"], "8 and \"8\" are two");
-    let changed = planner.tool(7, "send", to_builder("Something else."));
-    assert_eq!(changed["isError"], true);
-    assert!(changed["content"][0]["text"].as_str().is_some_and(|text| text.contains("idempotency-conflict")));
+    let first = json!({"messageId": first.0});
+    let first = json!({"structuredContent": first});
     let mut own = to_builder("Mine.");
     own["messageId"] = json!("msg_mine_0001");
     for (id, replay) in [(9, false), (10, true)] {

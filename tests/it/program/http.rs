@@ -1,7 +1,7 @@
 //! A server's HTTP port, and a plain client that shows every byte of an answer's head.
 
 use super::{Rig, Server};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Stdio;
@@ -66,7 +66,7 @@ impl Asked {
 
     /// One call over `/rpc`.
     pub fn call(token: &str, method: &str, params: &Value) -> Self {
-        Self::rpc(token, json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string())
+        Self::rpc(token, threadmesh_runtime::rpc::request("1", method, &params.to_string()))
     }
 
     /// One frame over `/rpc`.

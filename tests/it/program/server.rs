@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Duration;
+use threadmesh_runtime::rpc;
 
 /// A running server. Dropping it kills it.
 pub struct Server {
@@ -48,6 +49,13 @@ impl Server {
         self.child.wait().expect("it ends");
     }
 
+    /// Takes its terminal away; its exit code.
+    pub fn hang_up(mut self) -> i32 {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::HUP).expect("a signal is sent");
+        self.child.wait().expect("it ends").code().unwrap_or(-1)
+    }
+
     /// Asks it to end; its exit code.
     pub fn terminate(mut self) -> i32 {
         terminate(&self.child);
@@ -83,8 +91,7 @@ impl Client {
     /// Connects and authenticates.
     pub fn authenticated(socket: &Path, token: &str) -> Self {
         let mut client = Self::connect(socket);
-        let answer = client
-            .ask(&json!({"jsonrpc": "2.0", "id": 0, "method": "session.authenticate", "params": {"token": token}}));
+        let answer = client.asked(&rpc::request("0", "session.authenticate", &json!({"token": token}).to_string()));
         assert!(answer["result"]["value"]["principal"].is_object(), "{answer}");
         client
     }
@@ -103,14 +110,18 @@ impl Client {
 
     /// Sends one frame and reads one answer.
     pub fn ask(&mut self, frame: &Value) -> Value {
-        self.send(frame.to_string().as_bytes());
+        self.asked(&frame.to_string())
+    }
+
+    fn asked(&mut self, frame: &str) -> Value {
+        self.send(frame.as_bytes());
         let line = self.line();
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"))
     }
 
     /// Calls one method.
     pub fn call(&mut self, method: &str, params: Value) -> Value {
-        self.ask(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+        self.asked(&rpc::request("1", method, &params.to_string()))
     }
 }
 

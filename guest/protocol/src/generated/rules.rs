@@ -313,7 +313,7 @@ pub enum Rule {
     FR2,
     /// jsonrpc is exactly 2.0. (JSON-RPC 2.0)
     FR3,
-    /// An id is a string, a whole number or null. (JSON-RPC 2.0; weaknesses B9)
+    /// An id is a string or a whole number. (JSON-RPC 2.0, which discourages null; wire 4; weaknesses B9)
     FR4,
     /// method is a non-empty string. (JSON-RPC 2.0)
     FR5,
@@ -801,7 +801,7 @@ const TABLE: &[Entry] = &[
     Entry("FR-1", Code::JsonrpcInvalid, "A call is an object.", true),
     Entry("FR-2", Code::JsonrpcInvalid, "A batch has at least one call, and no more than the limit.", true),
     Entry("FR-3", Code::JsonrpcInvalid, "jsonrpc is exactly 2.0.", true),
-    Entry("FR-4", Code::JsonrpcInvalid, "An id is a string, a whole number or null.", true),
+    Entry("FR-4", Code::JsonrpcInvalid, "An id is a string or a whole number.", true),
     Entry("FR-5", Code::JsonrpcInvalid, "method is a non-empty string.", true),
     Entry("FR-6", Code::ParamsInvalid, "params, where given, are an object.", true),
     Entry("FR-7", Code::JsonrpcInvalid, "A call has no other members.", true),

@@ -1,15 +1,22 @@
 //! JSON-RPC 2.0 frames: single calls and batches, cut by raw slices so that params stay as received.
 
+mod told;
+
 use crate::generated::limits::BATCH_CALLS_MAX;
 use crate::json::{self, Kind, Value, Writer};
 use crate::kernel::{Call, Frame, decide::error_object};
-use crate::{Error, Rule, rules::check};
+use crate::{Code, Error, Rule, rules::check};
 use alloc::{string::String, vec};
 
 pub(crate) fn split(text: &str) -> Frame {
     let tree = match json::parse_document(text) {
         Ok(tree) => tree,
-        Err(error) => return Frame { batch: false, calls: vec![failed("null", &error)] },
+        // JSON-RPC 2.0 has the id null where the text is no JSON, or where its id cannot be told.
+        Err(error) => {
+            let json = !matches!(error.code, Code::JsonSyntax | Code::JsonEncoding);
+            let id = json.then(|| told::id(text)).flatten().filter(|id| id_alone(id));
+            return Frame { batch: false, calls: vec![failed(id.unwrap_or("null"), &error)] };
+        }
     };
     let root = tree.root();
     if root.kind() != Kind::Array {
@@ -33,7 +40,7 @@ fn read(value: Value<'_>) -> Result<Call, Error> {
     check(Rule::FR1, value.kind() == Kind::Object)?;
     check(Rule::FR3, value.get("jsonrpc").and_then(|version| version.as_str()) == Some("2.0"))?;
     let id = value.get("id");
-    check(Rule::FR4, id.is_none_or(|id| usable_id(id) || id.is_null()))?;
+    check(Rule::FR4, id.is_none_or(|id| usable_id(id)))?;
     let method = value.get("method").and_then(|method| method.as_str());
     check(Rule::FR5, method.is_some_and(|method| !method.is_empty()))?;
     let params = value.get("params");
@@ -51,6 +58,11 @@ fn read(value: Value<'_>) -> Result<Call, Error> {
 /// Strings and whole numbers identify a call.
 fn usable_id(id: Value<'_>) -> bool {
     id.kind() == Kind::String || id.as_int().is_some()
+}
+
+/// Whether a text is one that identifies a call.
+fn id_alone(text: &str) -> bool {
+    json::parse_document(text).is_ok_and(|tree| usable_id(tree.root()))
 }
 
 /// The id to answer a faulty call with.

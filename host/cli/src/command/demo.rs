@@ -50,7 +50,8 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
 fn ending(stage: &Stage, seconds: f64) -> Vec<String> {
     let db = stage.db().display().to_string();
     // As it was called: `cargo run` calls a path.
-    let program = std::env::args().next().unwrap_or_else(|| "threadmesh".to_owned());
+    let program = std::env::args_os().next().unwrap_or_else(|| "threadmesh".into());
+    let program = program.to_string_lossy();
     vec![
         String::new(),
         format!("That took {seconds:.1} seconds. Everything is still there; look at it:"),

@@ -4,11 +4,13 @@ mod setup;
 
 use crate::client;
 use crate::command::token;
+use crate::core;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::terminal::Printer;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::sync::Arc;
+use threadmesh_runtime::{Core, rpc};
 use threadmesh_server::client::{ConnectError, SocketClient};
 use threadmesh_server::mcp;
 use threadmesh_server::tokens::{self, Kind, Secret};
@@ -58,7 +60,12 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
         let detail = "the token is none of a task, and these tools are for tasks";
         return Err(Failure::unusable("token-unusable", detail, "make one: threadmesh token create --kind task"));
     }
-    mcp::serve_stdio(Arc::new(client)).map_err(|error| Failure::unusable("output-failed", error, ""))?;
+    let core = core::load()?;
+    let split: mcp::Split = Arc::new(move |text| {
+        let cut = core.session().and_then(|mut session| session.split(text));
+        cut.map_err(|_| rpc::error("core-trap", "the line could not be looked at"))
+    });
+    mcp::serve_stdio(Arc::new(client), split).map_err(|error| Failure::unusable("output-failed", error, ""))?;
     Ok(Exit::Accepted)
 }
 

@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 One frame a line. Over a socket, the first line of a connection is
   {\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"session.authenticate\", \"params\": {\"token\": \"…\"}}
-SIGTERM and SIGINT end it: what runs is finished and answered first. With --json it prints {\"serving\": PATH} when it is
+SIGTERM, SIGINT and SIGHUP end it: what runs is finished and answered first. With --json it prints {\"serving\": PATH} when it is
 ready, with --listen {\"serving\": PATH, \"listening\": URL}, and {\"ended\": COUNTS} at its end. HTTP is described in spec/http.md.")]
 pub struct Arguments {
     /// The database
@@ -137,7 +137,7 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     match arguments.stdio {
         // Standard output is the protocol's.
         true => log.remark(&ended.to_string()),
-        false => printer.show(&ended, || vec![ended.to_string()]),
+        false => printer.close(&ended, || vec![ended.to_string()]),
     }
     opened.tidy();
     log.end(PATIENCE);
@@ -155,14 +155,20 @@ fn place(arguments: &Arguments) -> Result<SocketPlace, Failure> {
     SocketPlace::bind(&path).map_err(|error| failure(&error))
 }
 
-fn over_stdio(arguments: &Arguments, service: &Arc<dyn Service>, book: &TokenBook, stop: &Stop) -> Result<(), Failure> {
+fn over_stdio(
+    arguments: &Arguments,
+    service: &Arc<dyn Service>,
+    book: &Arc<TokenBook>,
+    stop: &Stop,
+) -> Result<(), Failure> {
     let secret = arguments.token.secret(Some(Path::new(&arguments.db)))?;
     let entry = book.resolve(secret.text()).map_err(|error| token::failure(&error))?;
     let entry = entry.ok_or_else(|| {
         let next = "make one with `threadmesh token create`";
         Failure::unusable("token-unusable", "nobody is let in by this token, or it is not in the token file", next)
     })?;
-    let connection = Connection { service, entry: &entry, book, limits: Limits::default(), stop };
+    let caller = &book.standing(entry);
+    let connection = Connection { service, caller, limits: Limits::default(), stop };
     let served = stdio::serve(&connection, io::stdin(), &Output::new(io::stdout()));
     served.map_err(|error| Failure::unusable("output-failed", error, ""))
 }

@@ -90,7 +90,12 @@ impl Watch {
         Self { clock, base_ms, moved_ms: 0.into(), accepted: (-1).into(), floor: 0.into() }
     }
 
-    /// The wall clock, unchecked: for waiting only.
+    /// The clock that nobody sets: for waiting.
+    pub fn steady_ms(&self) -> i64 {
+        self.clock.steady_ms()
+    }
+
+    /// The wall clock, unchecked: for counting by the minute, and for accepting it.
     pub fn wall_ms(&self) -> i64 {
         self.clock.wall_ms()
     }

@@ -124,7 +124,9 @@ impl Inner {
             let facts = Facts::Batch(open.batch.as_mut());
             let decision = match decider.decide(&job.request, now, &entropy, facts)? {
                 Decided::Ready(decision) => decision,
-                Decided::Wait(waiting) => return Ok((Done::Wait(waiting, job.request.clone()), false)),
+                Decided::Wait(waiting) => {
+                    return Ok((Done::Wait(self.due(waiting, now), job.request.clone()), false));
+                }
             };
             let Parts { changes, reply, goes_on } = convert::split(decision, job, now);
             if changes.is_empty() {

@@ -1,11 +1,12 @@
 //! The read path: no transaction, no lock, a session of its own.
 
 use super::{
-    Done, HostError, Inner, Job, Outcome,
+    Done, Due, HostError, Inner, Job, Outcome,
     clock::{BEHIND_MS_MAX, ClockError},
     convert::{self, Parts},
     decider::{Decided, Facts, Fault},
 };
+use crate::wit::Waiting;
 use std::sync::Arc;
 
 /// How often a read is decided again because it took too long.
@@ -16,7 +17,7 @@ impl Inner {
     pub(super) fn read(self: &Arc<Self>, job: Job) -> Outcome {
         let (decision, now) = match self.decided_in_time(&job)? {
             (Decided::Ready(decision), now) => (decision, now),
-            (Decided::Wait(waiting), _) => return Ok(Done::Wait(waiting, job.request)),
+            (Decided::Wait(waiting), now) => return Ok(Done::Wait(self.due(waiting, now), job.request)),
         };
         let Parts { changes, reply, goes_on: _ } = convert::split(decision, &job, now);
         if changes.is_empty() && reply.calls.is_empty() {
@@ -41,6 +42,13 @@ impl Inner {
             }
         }
         Err(HostError::Conflict { tries: TRIES_MAX })
+    }
+
+    /// When a request is decided again that was told at `now` to wait. Times are whole milliseconds below 2^53; anything
+    /// else only makes the wait longer or shorter.
+    pub(super) fn due(&self, waiting: Waiting, now: i64) -> Due {
+        let left = (waiting.until as i64).saturating_sub(now);
+        Due { topics: waiting.topics, until_ms: self.watch.steady_ms().saturating_add(left) }
     }
 
     /// The time for a decision that does not write. Another process may have accepted the clock.

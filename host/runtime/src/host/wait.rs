@@ -17,17 +17,30 @@ pub struct Cancel(Arc<Mutex<Cancelled>>);
 struct Cancelled {
     yes: bool,
     waiters: Vec<Weak<Waiter>>,
+    children: Vec<Weak<Mutex<Cancelled>>>,
 }
 
 impl Cancel {
     /// Ends what waits with this handle, now and later.
     pub fn cancel(&self) {
-        let waiters = {
+        let (waiters, children) = {
             let mut cancelled = lock(&self.0);
             cancelled.yes = true;
-            std::mem::take(&mut cancelled.waiters)
+            (std::mem::take(&mut cancelled.waiters), std::mem::take(&mut cancelled.children))
         };
         waiters.iter().filter_map(Weak::upgrade).for_each(|waiter| waiter.alert(true));
+        children.iter().filter_map(Weak::upgrade).for_each(|child| Cancel(child).cancel());
+    }
+
+    /// Another one that is cancelled with this one, and can also be cancelled alone.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        let child = Self::default();
+        let mut cancelled = lock(&self.0);
+        lock(&child.0).yes = cancelled.yes;
+        cancelled.children.retain(|known| known.strong_count() > 0);
+        cancelled.children.push(Arc::downgrade(&child.0));
+        child
     }
 
     /// Whether it was cancelled.

@@ -1,6 +1,7 @@
 //! Who is calling: the bearer token of a request, and whether it still counts.
 
 use super::jwt::{Jwt, Proof};
+use crate::standing::Standing;
 use crate::tokens::{Entry, TokenBook};
 use axum::http::{HeaderMap, header};
 use std::sync::Arc;
@@ -93,6 +94,12 @@ impl Gate {
             // An unreadable token file lets nobody in.
             (Err(_), _) => Err(Denied::Unavailable),
         }
+    }
+
+    /// The caller of a request, for as long as its credential would be let in.
+    pub fn standing(&self, caller: &Caller) -> Standing {
+        let (gate, known) = (self.clone(), caller.clone());
+        Standing::new(caller.entry().clone(), Arc::new(move || gate.holds(known.credential())))
     }
 
     /// Whether a credential that was let in would be let in now.

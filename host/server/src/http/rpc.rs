@@ -73,7 +73,8 @@ fn begin(app: &App, caller: &Caller, text: &str, context: &[Fact]) -> Begun {
     }
     let batch = frame.batch;
     let stands_in = frame.calls.iter().any(|call| call.method.starts_with("core."));
-    let text = service::run_with(app.service.as_ref(), caller.entry(), &frame, context, &Cancel::default());
+    let standing = app.gate.standing(caller);
+    let text = service::run(app.service.as_ref(), &standing, &frame, context, &Cancel::default());
     // Who calls a pure function stands in for a host: its misuse is no fault of this server.
     let own = stands_in
         && text
@@ -106,7 +107,7 @@ pub async fn run_waiting(
     let (shared, cancel) = (Arc::clone(app), ending.0.clone());
     let mut running = tokio::task::spawn_blocking(move || {
         let _place = place;
-        service::run_with(shared.service.as_ref(), caller.entry(), &frame, &context, &cancel)
+        service::run(shared.service.as_ref(), &shared.gate.standing(&caller), &frame, &context, &cancel)
     });
     tokio::select! {
         done = &mut running => done,

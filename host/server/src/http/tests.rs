@@ -231,6 +231,24 @@ fn a_handler_that_fails_fails_alone() {
 }
 
 #[test]
+fn a_waiting_call_ends_with_its_credential_and_hands_out_nothing() {
+    let rig = Rig::start(HttpLimits::default());
+    let mut waiting = BufReader::new(rig.begin(0, "wait"));
+    rig.until_holding(1);
+    tokens::update(&rig.folder.path().join("t.json"), |file| file.remove("alice")).unwrap();
+    let (head, body) = read(&mut waiting);
+    assert!(head.starts_with("HTTP/1.1 200 ") && body.contains("authentication-required"), "{head}{body}");
+    rig.until_holding(0);
+    let mut waiting = BufReader::new(rig.begin(1, "wait"));
+    rig.until_holding(1);
+    tokens::update(&rig.folder.path().join("t.json"), |file| file.remove("bob")).unwrap();
+    rig.stand.release();
+    let (head, body) = read(&mut waiting);
+    assert!(body.contains("authentication-required") && !body.contains("released"), "{head}{body}");
+    rig.finish();
+}
+
+#[test]
 fn faults_of_the_server_have_a_status() {
     let rig = Rig::start(HttpLimits::default());
     for (code, status) in [

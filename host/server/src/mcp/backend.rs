@@ -2,7 +2,8 @@
 
 use crate::client::SocketClient;
 use crate::service::Service;
-use crate::tokens::{Entry, Principal};
+use crate::standing::Standing;
+use crate::tokens::Principal;
 use std::sync::Arc;
 use threadmesh_runtime::client::{Answer, Client, Transport, TransportError};
 use threadmesh_runtime::host::Cancel;
@@ -27,26 +28,26 @@ impl Backend for SocketClient {
     }
 }
 
-/// The service of this process, as the principal of an entry of its token file.
+/// The service of this process, as a caller who was let in.
 pub struct InProcess {
     service: Arc<dyn Service>,
-    entry: Entry,
+    caller: Standing,
 }
 
 impl InProcess {
-    /// As the principal of `entry`.
-    pub fn new(service: Arc<dyn Service>, entry: Entry) -> Self {
-        InProcess { service, entry }
+    /// As `caller`.
+    pub fn new(service: Arc<dyn Service>, caller: Standing) -> Self {
+        InProcess { service, caller }
     }
 }
 
 impl Backend for InProcess {
     fn principal(&self) -> &Principal {
-        &self.entry.principal
+        &self.caller.entry().principal
     }
 
     fn call(&self, method: &str, params: &str, cancel: &Cancel) -> Result<Answer, TransportError> {
-        Ok(self.service.call_until(&self.entry, method, params, cancel))
+        Ok(self.caller.call(self.service.as_ref(), method, params, &[], cancel))
     }
 }
 

@@ -4,21 +4,22 @@ use super::backend::{Backend, InProcess};
 use super::fault::ToolFault;
 use super::session::{Session, ToolCall};
 use super::tools::{self, Described, INSTRUCTIONS, TOOLS, WAIT_MS_MAX};
-use super::{mailbox, relations, schema, sending, watching};
-use crate::http::Caller;
+use super::{frames, mailbox, relations, schema, sending, watching};
 use crate::http::pool::{Kind, Place, Pool};
+use crate::http::{Caller, Gate};
 use crate::service::Service;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-    PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
+    Implementation, ListToolsResult, NumberOrString, PaginatedRequestParams, ProgressNotificationParam,
+    ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use threadmesh_runtime::host::Cancel;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 /// Calls at once of a session that has a process of its own.
 const CALLS_MAX: usize = 8;
@@ -27,12 +28,15 @@ const PLACE_MS: u64 = 2_000;
 /// How long one part of a wait is: after each, progress is told.
 const PART_MS: u64 = 5_000;
 
+/// The methods that are answered.
+const METHODS: &[&str] = &["initialize", "ping", "tools/list", "tools/call", "server/discover"];
+
 /// Who is calling.
 pub enum Identity {
     /// The principal that the program was started with.
     Fixed(Arc<dyn Backend>),
     /// Whom each HTTP request proves. All sessions share the places.
-    OfRequest(Arc<dyn Service>, Arc<Pool>),
+    OfRequest(Arc<dyn Service>, Arc<Pool>, Gate),
 }
 
 /// A place among the calls at once; free again when it is dropped.
@@ -47,12 +51,14 @@ pub struct Handler {
     identity: Identity,
     session: Arc<Session>,
     places: Semaphore,
+    /// True when nothing is to wait any longer.
+    ending: watch::Receiver<bool>,
 }
 
 impl Handler {
-    /// For a new session.
-    pub fn new(identity: Identity) -> Self {
-        Handler { identity, session: Arc::new(Session::new()), places: Semaphore::new(CALLS_MAX) }
+    /// For a new session, whose waits end when `ending` becomes true.
+    pub fn new(identity: Identity, ending: watch::Receiver<bool>) -> Self {
+        Handler { identity, session: Arc::new(Session::new()), places: Semaphore::new(CALLS_MAX), ending }
     }
 
     /// What the call runs on, as whom, and its place among the calls at once.
@@ -69,13 +75,13 @@ impl Handler {
                 let place = place.ok().and_then(Result::ok).ok_or_else(full)?;
                 Ok((Arc::clone(backend), Held::Session(place)))
             }
-            Identity::OfRequest(service, pool) => {
+            Identity::OfRequest(service, pool, gate) => {
                 let parts = context.extensions.get::<axum::http::request::Parts>();
                 let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
                 let caller = caller.ok_or_else(|| ToolFault::new("authentication-required", "nobody is calling"))?;
                 let kind = if tool.name() == "wait" { Kind::Wait } else { Kind::Call };
                 let place = pool.enter(kind, caller).map_err(|_| full())?;
-                let backend = InProcess::new(Arc::clone(service), caller.entry().clone());
+                let backend = InProcess::new(Arc::clone(service), gate.standing(caller));
                 Ok((Arc::new(backend), Held::Server(place)))
             }
         }
@@ -106,7 +112,7 @@ impl Handler {
         });
         let work = async {
             match tool.name() {
-                "wait" => wait(&call, context).await,
+                "wait" => wait(&call, context, self.ending.clone()).await,
                 _ => blocking(&call, one).await,
             }
         };
@@ -124,9 +130,12 @@ fn cancelled() -> ToolFault {
     ToolFault { retryable: true, ..ToolFault::new("wait-cancelled", "the call was cancelled") }
 }
 
-/// The id of the request, told apart by its type: 1 and "1" are two.
+/// The client's id of the request, as JSON text.
 fn request_id(context: &RequestContext<RoleServer>) -> String {
-    serde_json::to_string(&context.id).unwrap_or_default()
+    match &context.id {
+        NumberOrString::String(inner) => frames::own_id(inner).to_owned(),
+        number @ NumberOrString::Number(_) => number.to_string(),
+    }
 }
 
 /// A tool that does not wait.
@@ -154,7 +163,11 @@ async fn blocking(
 }
 
 /// Waits in parts, and tells of progress between them where the client asked for it.
-async fn wait(call: &Arc<ToolCall>, context: &RequestContext<RoleServer>) -> Result<Value, ToolFault> {
+async fn wait(
+    call: &Arc<ToolCall>,
+    context: &RequestContext<RoleServer>,
+    mut ending: watch::Receiver<bool>,
+) -> Result<Value, ToolFault> {
     let total = call.number("timeoutMs").unwrap_or(WAIT_MS_MAX).clamp(0, WAIT_MS_MAX);
     let total = Duration::from_millis(u64::try_from(total).unwrap_or(0));
     let (token, start) = (context.meta.get_progress_token(), Instant::now());
@@ -162,7 +175,14 @@ async fn wait(call: &Arc<ToolCall>, context: &RequestContext<RoleServer>) -> Res
         let left = total.saturating_sub(start.elapsed());
         let part = left.min(Duration::from_millis(PART_MS));
         let part_ms = i64::try_from(part.as_millis()).unwrap_or(0);
-        let page = blocking(call, move |call| watching::part(call, part_ms)).await?;
+        let page = tokio::select! {
+            page = blocking(call, move |call| watching::part(call, part_ms)) => page?,
+            // A sender that is gone has nothing to end.
+            Ok(_) = ending.wait_for(|ending| *ending) => {
+                call.cancel.cancel();
+                return Ok(watching::nothing(call));
+            }
+        };
         if page["timedOut"] != true || start.elapsed() >= total {
             return Ok(page);
         }
@@ -215,9 +235,23 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = tools::find(&request.name) else {
             let known: Vec<&str> = TOOLS.iter().map(Described::name).collect();
-            return Err(ErrorData::invalid_params("there is no such tool", Some(json!({"tools": known}))));
+            let detail = format!("there is no such tool; there are {}", known.join(", "));
+            return Err(ErrorData::invalid_params(detail, None));
         };
         let done = self.run(tool, request, &context).await;
         Ok(told(tool, done).into())
+    }
+
+    /// What the library takes for no request that it knows: an unknown method, or one whose params are not its own.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        match METHODS.contains(&method.as_str()) {
+            true => Err(ErrorData::invalid_params(format!("the params are not those of {method}"), None)),
+            false => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method {method:?}"), None)),
+        }
     }
 }

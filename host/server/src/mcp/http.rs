@@ -3,9 +3,11 @@
 //! Every request proves who is calling. A session id is no credential: a session belongs to the credential that began it,
 //! and for anybody else there is no such session.
 
+use super::frames::{Split, UnderWay};
 use super::handler::{Handler, Identity};
+use super::messages;
 use crate::http::pool::{Full, Pool};
-use crate::http::{Caller, HttpLimits, answer};
+use crate::http::{Caller, Gate, HttpLimits, answer};
 use crate::service::Service;
 use crate::tokens::Kind;
 use axum::Router;
@@ -19,6 +21,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// The header field that names a session.
 const SESSION: &str = "mcp-session-id";
@@ -29,8 +32,8 @@ const CALLER_SESSIONS_MAX: usize = 64;
 const FAULT_BYTES_MAX: usize = 4 << 10;
 /// How long a session may be silent.
 const SILENCE: Duration = Duration::from_secs(3600);
-/// The longest message: `document_bytes_max` of spec/limits.md.
-const BODY_BYTES_MAX: usize = 1 << 20;
+/// The longest message, and room for the id that it goes on under.
+const BODY_BYTES_MAX: usize = messages::BYTES_MAX + (1 << 10);
 
 /// The endpoint, and how to end it.
 pub struct Endpoint {
@@ -43,6 +46,8 @@ pub struct Endpoint {
 /// Who began which session.
 struct Owners {
     sessions: Arc<LocalSessionManager>,
+    split: Split,
+    gate: Gate,
     by_session: Mutex<HashMap<String, Owner>>,
 }
 
@@ -51,10 +56,11 @@ struct Owner {
     credential: String,
     /// The principal, whatever the credential.
     scope: String,
+    under_way: Arc<UnderWay>,
 }
 
-/// The tools of `service` at `/mcp`.
-pub fn endpoint(service: Arc<dyn Service>) -> Endpoint {
+/// The tools of `service` at `/mcp`, for whom `gate` lets in.
+pub fn endpoint(service: Arc<dyn Service>, gate: Gate) -> Endpoint {
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(SILENCE);
     // Else every answer of the last minute is kept for whoever might ask for it again, and those of a session that has
@@ -68,11 +74,25 @@ pub fn endpoint(service: Arc<dyn Service>) -> Endpoint {
         .with_max_request_body_bytes(BODY_BYTES_MAX);
     let ending = config.cancellation_token.clone();
     let pool = Arc::new(Pool::new(&HttpLimits::default()));
-    let make = move || Ok(Handler::new(Identity::OfRequest(Arc::clone(&service), Arc::clone(&pool))));
+    // A session ends with its waits.
+    let (end, ended) = watch::channel(false);
+    let split: Split = {
+        let service = Arc::clone(&service);
+        Arc::new(move |text| service.split(text))
+    };
+    let standing = gate.clone();
+    let make = move || {
+        let identity = Identity::OfRequest(Arc::clone(&service), Arc::clone(&pool), standing.clone());
+        Ok(Handler::new(identity, ended.clone()))
+    };
     let served = StreamableHttpService::new(make, Arc::clone(&sessions), config);
-    let owners = Arc::new(Owners { sessions, by_session: Mutex::default() });
+    let owners = Arc::new(Owners { sessions, split, gate, by_session: Mutex::default() });
     let router = Router::new().route_service("/mcp", served).layer(from_fn_with_state(owners, guard));
-    Endpoint { router, end: Box::new(move || ending.cancel()) }
+    let ends = move || {
+        end.send_replace(true);
+        ending.cancel();
+    };
+    Endpoint { router, end: Box::new(ends) }
 }
 
 async fn guard(State(owners): State<Arc<Owners>>, request: Request, next: Next) -> Response {
@@ -86,19 +106,21 @@ async fn guard(State(owners): State<Arc<Owners>>, request: Request, next: Next) 
     let credential = caller.entry().authentication_id.clone();
     let session = request.headers().get(SESSION).map(|value| value.to_str().unwrap_or_default().to_owned());
     let ends = *request.method() == Method::DELETE;
-    match &session {
-        Some(session) if !owners.owns(session, &credential) => return unknown(),
-        None => {
-            if let Err(full) = owners.room(&caller.scope()).await {
-                return answer::full(full);
-            }
-        }
-        _ => {}
-    }
-    let response = in_json(next.run(request).await).await;
+    let under_way = match &session {
+        Some(session) => match owners.under_way(session, &credential) {
+            Some(under_way) => under_way,
+            None => return unknown(),
+        },
+        None => match owners.room(&caller.scope()).await {
+            Ok(()) => Arc::default(),
+            Err(full) => return answer::full(full),
+        },
+    };
+    let response =
+        in_json(messages::pass(&owners.split, &under_way, owners.gate.standing(&caller), request, next).await).await;
     match (session, response.headers().get(SESSION).and_then(|value| value.to_str().ok())) {
         (None, Some(begun)) => {
-            let owner = Owner { credential, scope: caller.scope() };
+            let owner = Owner { credential, scope: caller.scope(), under_way };
             if let Err(full) = owners.begin(begun.to_owned(), owner) {
                 // Others were first with the last places. Whether it ends now or by its silence, nobody can use it.
                 let _ = owners.sessions.close_session(&begun.into()).await;
@@ -143,9 +165,11 @@ async fn in_json(response: Response) -> Response {
 }
 
 impl Owners {
-    fn owns(&self, session: &str, credential: &str) -> bool {
+    /// What is under way in a session that this credential began.
+    fn under_way(&self, session: &str, credential: &str) -> Option<Arc<UnderWay>> {
         let known = self.by_session.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(session).is_some_and(|owner| owner.credential == credential)
+        let owner = known.get(session).filter(|owner| owner.credential == credential)?;
+        Some(Arc::clone(&owner.under_way))
     }
 
     /// Whether a principal may begin another session; those that have ended are forgotten first.

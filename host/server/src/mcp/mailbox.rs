@@ -57,7 +57,7 @@ pub fn ack(call: &ToolCall) -> Result<Value, ToolFault> {
     call.own_task()?;
     let (message, sender) = (call.needed("messageId"), call.needed("senderIncarnationId"));
     // A repetition finds the claim of the first time: a second claim of a decided message would be refused.
-    let claim = call.once(&call.key("claim"), || {
+    let claim = call.once("claim", || {
         let known = states(call, &sender)?;
         let params = MailboxClaim {
             sender_incarnation_id: sender.clone(),
@@ -90,16 +90,18 @@ pub fn ack(call: &ToolCall) -> Result<Value, ToolFault> {
 pub fn read(call: &ToolCall) -> Result<Value, ToolFault> {
     call.own_task()?;
     let (message, sender) = (call.needed("messageId"), call.needed("senderIncarnationId"));
+    // The record says which call was given the text, so that a call under another id is another one.
+    let told = call.told_id();
     // A repetition names the revision of the first time, which the admission itself has moved on.
-    let known = call.once(&call.key("revision"), || Ok(json!(states(call, &sender)?.revision)))?;
+    let known = call.once(&format!("revision for {told}"), || Ok(json!(states(call, &sender)?.revision)))?;
     let params = AdapterAdmitContext {
         sender_incarnation_id: sender.clone(),
         message_id: message.clone(),
         expected_revision: known.as_i64().unwrap_or_default(),
         session: call.session.id().to_owned(),
-        tool_call_id: call.told_id(),
+        idempotency_key: Some(call.key(&format!("read by {told}"))),
+        tool_call_id: told,
         owner: call.text("senderOwner"),
-        idempotency_key: Some(call.key("read")),
     };
     let admitted = call.client().adapter_admit_context(&params).send()?.value;
     let mut told = json!({

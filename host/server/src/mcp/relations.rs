@@ -35,7 +35,7 @@ pub fn related(call: &ToolCall) -> Result<Value, ToolFault> {
 pub fn propose(call: &ToolCall) -> Result<Value, ToolFault> {
     let own = call.own_task()?;
     let id = format!("proposal_{}", call.own_id());
-    let proposal = call.once(&id, || {
+    let proposal = call.once("proposal", || {
         let now = time::now_ms();
         let seconds = call.number("expiresInSeconds").and_then(|given| u64::try_from(given).ok()).unwrap_or(86_400);
         Ok(json!({

@@ -2,6 +2,7 @@
 //!
 //! The keywords are the few that tools use; a test holds every schema to them.
 
+use super::session::whole;
 use serde_json::{Map, Value};
 
 /// What a schema of a tool may say.
@@ -56,7 +57,7 @@ fn at(schema: &Value, value: &Value, place: String) -> Result<(), (String, Strin
     let size = match value {
         Value::String(text) => i64::try_from(text.chars().count()).ok(),
         Value::Array(items) => i64::try_from(items.len()).ok(),
-        number => number.as_i64(),
+        number => whole(number),
     };
     if size.is_some_and(|size| least.is_some_and(|least| size < least) || most.is_some_and(|most| size > most)) {
         let bound = |bound: Option<i64>| bound.map_or_else(|| "any".to_owned(), |bound| bound.to_string());
@@ -104,7 +105,7 @@ fn is(kind: &str, value: &Value) -> bool {
         "object" => value.is_object(),
         "array" => value.is_array(),
         "string" => value.is_string(),
-        "integer" => value.is_i64() || value.is_u64(),
+        "integer" => whole(value).is_some(),
         "boolean" => value.is_boolean(),
         "null" => value.is_null(),
         _ => false,
@@ -126,7 +127,12 @@ mod tests {
                 "c": {"type": "array", "maxItems": 2, "uniqueItems": true, "items": {"enum": ["x", "y", "z"]}},
             },
         });
-        for good in [json!({"a": "äöü"}), json!({"a": "x", "b": null}), json!({"a": "x", "b": 9, "c": ["x", "y"]})] {
+        for good in [
+            json!({"a": "äöü"}),
+            json!({"a": "x", "b": null}),
+            json!({"a": "x", "b": 9, "c": ["x", "y"]}),
+            json!({"a": "x", "b": 9.0}),
+        ] {
             assert_eq!(check(&schema, &good), Ok(()), "{good}");
         }
         for (bad, place) in [
@@ -138,6 +144,7 @@ mod tests {
             (json!({"a": 1}), "/a"),
             (json!({"a": "x", "b": 10}), "/b"),
             (json!({"a": "x", "b": 1.5}), "/b"),
+            (json!({"a": "x", "b": 10.0}), "/b"),
             (json!({"a": "x", "b": -1}), "/b"),
             (json!({"a": "x", "c": ["x", "x"]}), "/c"),
             (json!({"a": "x", "c": ["q"]}), "/c/0"),

@@ -53,7 +53,7 @@ fn queue(call: &ToolCall, route: Route) -> Result<Value, ToolFault> {
     let message = route.message.clone().unwrap_or_else(|| format!("msg_{}", call.own_id()));
     let target = route.target.clone();
     // The times of an envelope are part of what it says: a repetition must send those of the first time.
-    let envelope = call.once(&format!("envelope of {message}"), || envelope(call, &message, route))?;
+    let envelope = call.once("envelope", || envelope(call, &message, route))?;
     let envelope: Envelope =
         serde_json::from_value(envelope).map_err(|error| ToolFault::new("arguments-invalid", error.to_string()))?;
     let params = MessagesSend { envelope, owner: None, idempotency_key: Some(call.key("send")) };

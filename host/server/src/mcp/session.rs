@@ -1,15 +1,16 @@
 //! One MCP session: its random id, and what it remembers of its own calls.
 //!
-//! A harness that repeats a tool call under the same id must not act twice. Keys and ids are therefore derived from the
-//! session and the call's id, and what a call sent first is kept, so that the repetition is the same to the byte.
+//! A harness that repeats a tool call must not act twice, and the ids of its requests say nothing of that: some clients
+//! use one id for all. Keys and ids are therefore derived from the session, the tool and the arguments, and what a call
+//! sent first is kept, so that the repetition is the same to the byte.
 
 use super::backend::{Backend, Via};
 use super::fault::ToolFault;
 use crate::tokens::{Kind, random_id};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use threadmesh_runtime::client::Client;
 use threadmesh_runtime::client::types::TaskRef;
 use threadmesh_runtime::host::Cancel;
@@ -23,6 +24,19 @@ const KEPT_BYTES_MAX: usize = 512 << 10;
 pub struct Session {
     id: String,
     kept: Mutex<Kept>,
+    /// What some call makes now, to keep it.
+    making: Mutex<HashSet<String>>,
+    made: Condvar,
+}
+
+/// The turn of a call to make something; over when it is dropped.
+struct Turn<'s>(&'s Session, String);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.making.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.1);
+        self.0.made.notify_all();
+    }
 }
 
 /// What is remembered.
@@ -54,7 +68,8 @@ fn bytes((name, value): &(String, Value)) -> usize {
 impl Session {
     /// A new one.
     pub fn new() -> Self {
-        Session { id: format!("mcp-{}{}", random_id(), random_id()), kept: Mutex::default() }
+        let id = format!("mcp-{}{}", random_id(), random_id());
+        Session { id, kept: Mutex::default(), making: Mutex::default(), made: Condvar::new() }
     }
 
     /// Its random id.
@@ -68,6 +83,15 @@ impl Session {
         kept.values.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
     }
 
+    /// Waits until nobody else makes what is kept under `name`.
+    fn turn(&self, name: &str) -> Turn<'_> {
+        let making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = |making: &mut HashSet<String>| making.contains(name);
+        let mut making = self.made.wait_while(making, taken).unwrap_or_else(PoisonError::into_inner);
+        making.insert(name.to_owned());
+        Turn(self, name.to_owned())
+    }
+
     fn keep(&self, name: String, value: Value) {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).put(name, value);
     }
@@ -79,7 +103,7 @@ pub struct ToolCall {
     pub session: Arc<Session>,
     /// What runs operations.
     pub backend: Arc<dyn Backend>,
-    /// The id of the request that carried the call.
+    /// The id of the request that carried the call, as JSON text: 1 and "1" are two.
     pub id: String,
     /// The tool's name.
     pub tool: &'static str,
@@ -95,12 +119,12 @@ impl ToolCall {
         Via::client(Arc::clone(&self.backend), self.cancel.clone())
     }
 
-    /// An idempotency key for a step of this call: the same for a repetition of it.
+    /// An idempotency key for a step of this call: the same for every call of the session that means the same.
     pub fn key(&self, step: &str) -> String {
         format!("idem_mcp-{}", self.digest(step))
     }
 
-    /// The part of an id that this call makes: the same for a repetition of it.
+    /// The part of an id that this call makes: the same for every call of the session that means the same.
     pub fn own_id(&self) -> String {
         format!("mcp-{}", self.digest("id"))
     }
@@ -112,30 +136,21 @@ impl ToolCall {
     }
 
     fn digest(&self, step: &str) -> String {
-        let text = [self.session.id(), &self.id, self.tool, step].join("\u{0}");
+        let text = [self.session.id(), self.tool, &self.arguments.to_string(), step].join("\u{0}");
         let digest = Sha256::digest(text.as_bytes());
         digest.iter().take(16).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
     }
 
-    /// What this session keeps under `name` for the caller. Two principals share nothing, be the session the same.
-    pub fn kept(&self, name: &str) -> Option<Value> {
-        self.session.kept(&self.scoped(name))
-    }
-
-    /// Keeps `value` under `name`.
-    pub fn keep(&self, name: &str, value: Value) {
-        self.session.keep(self.scoped(name), value);
-    }
-
-    /// What was kept under `name` for these very arguments, or else what `make` makes, which is kept.
-    pub fn once(&self, name: &str, make: impl FnOnce() -> Result<Value, ToolFault>) -> Result<Value, ToolFault> {
-        if let Some(kept) = self.kept(name)
-            && kept["arguments"] == self.arguments
-        {
-            return Ok(kept["made"].clone());
+    /// What was kept for this step of a call that means the same, or else what `make` makes, which is kept. Two principals
+    /// share nothing, be the session the same; of two calls at once one makes it.
+    pub fn once(&self, step: &str, make: impl FnOnce() -> Result<Value, ToolFault>) -> Result<Value, ToolFault> {
+        let name = self.scoped(&self.key(step));
+        let _turn = self.session.turn(&name);
+        if let Some(kept) = self.session.kept(&name) {
+            return Ok(kept);
         }
         let made = make()?;
-        self.keep(name, serde_json::json!({"arguments": self.arguments, "made": made}));
+        self.session.keep(name, made.clone());
         Ok(made)
     }
 
@@ -170,8 +185,16 @@ impl ToolCall {
 
     /// A number among the arguments.
     pub fn number(&self, name: &str) -> Option<i64> {
-        self.arguments[name].as_i64()
+        whole(&self.arguments[name])
     }
+}
+
+/// A whole number, however it is written: 20.0 is 20.
+pub fn whole(value: &Value) -> Option<i64> {
+    const MOST: f64 = 9_007_199_254_740_991.0;
+    let number = value.as_f64().filter(|number| number.fract() == 0.0 && number.abs() <= MOST)?;
+    // Whole and in range, as was just checked.
+    Some(number as i64)
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ impl Described {
         let hints = ToolAnnotations::with_title(*title)
             .read_only(*effect == Effect::Reads)
             .destructive(*effect == Effect::Settles)
-            // A repetition under the same call id is carried out once.
+            // A repetition with the same arguments is carried out once.
             .idempotent(true)
             .open_world(false);
         Tool::new(*name, *told, members(&self.input))

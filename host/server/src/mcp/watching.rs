@@ -43,6 +43,11 @@ pub fn part(call: &ToolCall, timeout_ms: i64) -> Result<Value, ToolFault> {
     Ok(json!({"events": events, "nextCursor": page.next_cursor, "timedOut": page.timed_out}))
 }
 
+/// What a wait answers that found nothing.
+pub fn nothing(call: &ToolCall) -> Value {
+    json!({"events": [], "nextCursor": call.number("after").unwrap_or(0), "timedOut": true})
+}
+
 /// What an event says, ids and codes alone.
 fn event(event: &TaskEvent) -> Value {
     let detail = |name: &str| event.detail.get(name).filter(|value| value.is_string());

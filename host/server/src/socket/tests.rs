@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Condvar;
+use threadmesh_runtime::host::Cancel;
 use threadmesh_runtime::rpc::{Call, Frame};
 
 /// Answers `echo` with its params, `whoami` with the caller, and lets `tasks.wait` wait for `release`.
@@ -46,17 +47,23 @@ impl Service for Stand {
                 self.changed.notify_all();
                 Answer::Result("null".to_owned())
             }
-            "tasks.wait" => {
-                let guard = self.released.lock().unwrap();
-                drop(self.changed.wait_while(guard, |released| !*released).unwrap());
-                Answer::Result("\"released\"".to_owned())
-            }
             _ => Answer::Error(error("method-not-found", method)),
         }
     }
 
     fn waits(&self, method: &str, _: &str) -> bool {
         method == "tasks.wait"
+    }
+
+    fn call_until(&self, entry: &Entry, method: &str, params: &str, cancel: &Cancel) -> Answer {
+        if method != "tasks.wait" {
+            return self.call(entry, method, params);
+        }
+        let mut released = self.released.lock().unwrap();
+        while !*released && !cancel.is_cancelled() {
+            released = self.changed.wait_timeout(released, Duration::from_millis(5)).unwrap().0;
+        }
+        Answer::Result("\"released\"".to_owned())
     }
 }
 
@@ -71,15 +78,7 @@ impl Rig {
     fn start(limits: Limits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.json");
-        let principal = Principal {
-            tenant: "default".into(),
-            kind: Kind::User,
-            id: "alice".into(),
-            incarnation: None,
-            owner: None,
-            worker: None,
-        };
-        let token = tokens::update(&path, |file| file.create(&path, "alice", principal)).unwrap();
+        let token = tokens::update(&path, |file| file.create(&path, "alice", alice())).unwrap();
         let book = Arc::new(TokenBook::open(&path).unwrap());
         let server = SocketServer { service: Arc::new(Stand::default()), book, limits };
         let place = SocketPlace::bind(&folder.path().join("run/socket")).unwrap();
@@ -108,6 +107,17 @@ impl Rig {
         self.stop.trigger();
         self.thread.take().unwrap().join().unwrap().unwrap();
         assert!(!self.socket().exists(), "the socket is removed");
+    }
+}
+
+fn alice() -> Principal {
+    Principal {
+        tenant: "default".into(),
+        kind: Kind::User,
+        id: "alice".into(),
+        incarnation: None,
+        owner: None,
+        worker: None,
     }
 }
 
@@ -178,7 +188,11 @@ fn without_a_valid_token_nothing_is_run() {
     }
     let mut long = rig.client();
     long.send(&authenticate(&"x".repeat(5000)));
-    assert_eq!(long.line(), "");
+    assert!(long.line().contains("json-size"));
+    assert_eq!(long.line(), "", "the connection ends");
+    let mut odd = rig.client();
+    odd.lines.get_mut().write_all(b"\xff\n").unwrap();
+    assert!(odd.line().contains("json-encoding"));
     rig.finish();
 }
 
@@ -298,12 +312,12 @@ impl Write for Shared {
 fn stdio_answers_everything_before_it_ends() {
     let rig = Rig::start(Limits::default());
     let path = rig.folder.path().join("t.json");
-    let book = TokenBook::open(&path).unwrap();
+    let book = Arc::new(TokenBook::open(&path).unwrap());
     let entry = book.resolve(rig.token.text()).unwrap().unwrap();
     let service: Arc<dyn Service> = Arc::new(Stand::default());
     let stop = Stop::default();
-    let connection =
-        Connection { service: &service, entry: &entry, book: &book, limits: Limits::default(), stop: &stop };
+    let caller = book.standing(entry);
+    let connection = Connection { service: &service, caller: &caller, limits: Limits::default(), stop: &stop };
     let shared = Shared::default();
     let input =
         "{\"id\":1,\"method\":\"tasks.wait\"}\n{\"id\":2,\"method\":\"echo\"}\n{\"id\":3,\"method\":\"release\"}";
@@ -337,4 +351,47 @@ fn the_frame_limit_is_that_of_documents() {
     let limit =
         limits["limits"].as_array().unwrap().iter().find(|limit| limit["name"] == "document_bytes_max").unwrap();
     assert_eq!(limit["value"], Limits::default().frame_bytes_max);
+}
+
+#[test]
+fn a_server_ends_although_its_socket_file_is_gone() {
+    let rig = Rig::start(Limits::default());
+    fs::remove_file(rig.socket()).unwrap();
+    rig.finish();
+}
+
+/// What is left of a frame when its credential ends is refused, and a wait ends with it.
+#[test]
+fn a_removed_token_ends_what_is_left_of_a_frame() {
+    let rig = Rig::start(Limits::default());
+    let mut client = rig.authenticated();
+    client.send(r#"[{"id":1,"method":"echo","params":7},{"id":2,"method":"tasks.wait"},{"id":3,"method":"echo"}]"#);
+    // The frame has begun: another connection is served beside it.
+    assert_eq!(rig.authenticated().ask(r#"{"id":1,"method":"whoami"}"#)["result"], "alice");
+    std::thread::sleep(Duration::from_millis(100));
+    tokens::update(&rig.folder.path().join("t.json"), |file| file.remove("alice")).unwrap();
+    let answers: Value = serde_json::from_str(&client.line()).unwrap();
+    let codes: Vec<&Value> =
+        answers.as_array().unwrap().iter().map(|answer| &answer["error"]["data"]["code"]).collect();
+    let ended = json!("authentication-required");
+    assert_eq!(codes, [&Value::Null, &ended, &ended], "{answers}");
+    assert_eq!(answers[0]["result"], 7, "what was done before is answered");
+    rig.finish();
+}
+
+#[test]
+fn a_long_poll_hands_out_nothing_that_came_after_its_token_was_removed() {
+    let rig = Rig::start(Limits::default());
+    let path = rig.folder.path().join("t.json");
+    let bob = Principal { id: "bob".into(), ..alice() };
+    let token = tokens::update(&path, |file| file.create(&path, "bob", bob)).unwrap();
+    let (mut waiting, mut other) = (rig.authenticated(), rig.client());
+    assert!(other.ask(&authenticate(token.text()))["result"].is_object());
+    waiting.send(r#"{"id":1,"method":"tasks.wait"}"#);
+    assert_eq!(waiting.ask(r#"{"id":2,"method":"whoami"}"#)["id"], 2);
+    tokens::update(&path, |file| file.remove("alice")).unwrap();
+    other.send(r#"{"method":"release"}"#);
+    let answer: Value = serde_json::from_str(&waiting.line()).unwrap();
+    assert_eq!((&answer["id"], &answer["error"]["data"]["code"]), (&json!(1), &json!("authentication-required")));
+    rig.finish();
 }

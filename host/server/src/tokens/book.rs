@@ -1,9 +1,10 @@
 //! The token file as a running server sees it: re-read whenever it changes.
 
 use super::{CheckPrincipal, Entry, TokenError, TokenFile, file};
+use crate::standing::Standing;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A token file that follows its changes, so that a removed token ends its live connections too.
 pub struct TokenBook {
@@ -37,6 +38,12 @@ impl TokenBook {
     /// Whether this very entry is still in the file.
     pub fn holds(&self, entry: &Entry) -> Result<bool, TokenError> {
         self.with(|file| file.entries.contains(entry))
+    }
+
+    /// The caller of an entry, for as long as it is in the file. A file that cannot be used lets nobody act.
+    pub fn standing(self: &Arc<Self>, entry: Entry) -> Standing {
+        let (book, known) = (Arc::clone(self), entry.clone());
+        Standing::new(entry, Arc::new(move || book.holds(&known).unwrap_or(false)))
     }
 
     fn with<T>(&self, read: impl FnOnce(&TokenFile) -> T) -> Result<T, TokenError> {

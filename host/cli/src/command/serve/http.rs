@@ -95,7 +95,7 @@ impl Listening {
     pub fn start(self, service: &Arc<dyn Service>, stop: &Stop) -> Result<Running, Failure> {
         let Listening { listener, names, gate, tls, .. } = self;
         let service = Arc::clone(service);
-        let tools = mcp::endpoint(Arc::clone(&service));
+        let tools = mcp::endpoint(Arc::clone(&service), gate.clone());
         let more = Some(tools.router);
         let server = HttpServer { service, gate, names, limits: HttpLimits::default(), tls, more };
         let (stop, asked) = (stop.clone(), stop.clone());

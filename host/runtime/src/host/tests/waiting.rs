@@ -77,6 +77,54 @@ fn the_end_of_the_wait_is_decided_by_the_core() {
     assert!(start.elapsed() >= Duration::from_millis(115));
 }
 
+/// A wall clock that a test moves while the steady one goes on.
+#[derive(Clone, Default)]
+struct Stepped(Arc<std::sync::atomic::AtomicI64>);
+
+impl Clock for Stepped {
+    fn wall_ms(&self) -> i64 {
+        SystemClock.wall_ms() + self.0.load(std::sync::atomic::Ordering::SeqCst)
+    }
+
+    fn steady_ms(&self) -> i64 {
+        SystemClock.steady_ms()
+    }
+}
+
+#[test]
+fn a_step_of_the_wall_clock_makes_no_wait_longer_or_shorter() {
+    for step_ms in [4_000, -4_000] {
+        let clock = Stepped::default();
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let host = Host::builder(Arc::new(Fake::default()), store).clock(clock.clone()).build().unwrap();
+        let start = Instant::now();
+        let waiting = {
+            let host = host.clone();
+            thread::spawn(move || body(&host, "until-soon", "400"))
+        };
+        while !host.0.hub.is_listening() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        clock.0.store(step_ms, std::sync::atomic::Ordering::SeqCst);
+        assert_eq!(waiting.join().unwrap(), "late");
+        let waited = start.elapsed();
+        assert!(waited >= Duration::from_millis(395), "{step_ms}: {waited:?}");
+        assert!(waited < Duration::from_millis(3_000), "{step_ms}: {waited:?}");
+    }
+}
+
+#[test]
+fn a_cancellation_reaches_what_was_made_of_it() {
+    let all = Cancel::default();
+    let (one, other) = (all.child(), all.child());
+    one.cancel();
+    assert!(one.is_cancelled() && !other.is_cancelled() && !all.is_cancelled());
+    let waiting = waits(&memory(), &other);
+    all.cancel();
+    assert_eq!(waiting.join().unwrap().0, Err(HostError::Cancelled));
+    assert!(all.child().is_cancelled(), "later ones too");
+}
+
 #[test]
 fn waiting_can_be_cancelled() {
     let host = memory();

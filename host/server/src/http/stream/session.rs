@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use threadmesh_runtime::host::Cancel;
 use threadmesh_runtime::rpc::{self, Answer, Call, Frame, error, respond};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -143,21 +144,23 @@ impl Session {
     }
 
     async fn frame(&mut self, text: String) {
-        let place = match self.app.pool.enter(Kind::Call, &self.caller) {
-            Ok(place) => place,
-            Err(full) => return self.answer(Some(respond("null", &Answer::Error(busy(full))))).await,
-        };
+        // What has no place is looked at all the same, one frame of a connection after the other: its calls have ids.
+        let place = self.app.pool.enter(Kind::Call, &self.caller);
         let (app, caller) = (Arc::clone(&self.app), self.caller.clone());
         let begun = tokio::task::spawn_blocking(move || {
-            let _place = place;
             let frame = match app.service.split(&text) {
                 Ok(frame) => frame,
                 Err(problem) => return Err(Some(respond("null", &Answer::Error(problem)))),
             };
+            let _place = match place {
+                Ok(place) => place,
+                Err(full) => return Err(rpc::refuse(&frame, &busy(full))),
+            };
             if own_call(&frame).is_some() || service::waits(app.service.as_ref(), &frame) {
                 return Ok(frame);
             }
-            Err(service::run(app.service.as_ref(), caller.entry(), &frame))
+            let standing = app.gate.standing(&caller);
+            Err(service::run(app.service.as_ref(), &standing, &frame, &[], &Cancel::default()))
         });
         match begun.await {
             Ok(Err(answer)) => self.answer(answer).await,
@@ -177,9 +180,10 @@ impl Session {
             Err(full) => return self.answer(rpc::refuse(&frame, &busy(full))).await,
         };
         let (app, caller, out) = (Arc::clone(&self.app), self.caller.clone(), self.out.clone());
+        let gone = rpc::refuse(&frame, &lost());
         self.beside.spawn(async move {
             let done = run_waiting(&app, caller, place, frame, Vec::new()).await;
-            if let Some(text) = done.unwrap_or_else(|_| Some(respond("null", &Answer::Error(lost())))) {
+            if let Some(text) = done.unwrap_or(gone) {
                 let _ = out.send(Message::text(text)).await;
             }
         });

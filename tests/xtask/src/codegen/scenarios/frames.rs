@@ -10,6 +10,60 @@ pub(super) fn vectors() -> Vec<Vector> {
     all.extend(faulty_calls());
     all.extend(batches());
     all.extend(faulty_texts());
+    all.extend(told_ids());
+    all
+}
+
+/// A text that is JSON and none that is taken is answered under its id, where that can be told.
+fn told_ids() -> Vec<Vector> {
+    let deep = |id: &str| format!(r#"{{"params":{{"a":{}{}}},"id":{id}}}"#, "[".repeat(200), "]".repeat(200));
+    let mut all = Vec::new();
+    for (name, text, id, code) in [
+        (
+            "a lone surrogate beside an id",
+            r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"b":"\udc00"}}"#.into(),
+            "1",
+            "json-surrogate",
+        ),
+        (
+            "an infinite number beside an id",
+            r#"{"params":{"b":1e400},"id":"é\u0041","method":"a"}"#.into(),
+            "\"é\\u0041\"",
+            "json-number",
+        ),
+        ("a depth of 200 beside an id", deep("7"), "7", "json-depth"),
+        (
+            "a number beyond 2^53-1 beside an id",
+            r#"{"id":-3,"params":{"b":9007199254740992}}"#.into(),
+            "-3",
+            "json-integer-range",
+        ),
+        (
+            "a member twice beside an id",
+            r#"{"id":"x","params":{"id":1,"id":2}}"#.into(),
+            "\"x\"",
+            "json-duplicate-member",
+        ),
+        ("an id twice is none", r#"{"id":1,"id":1,"method":"a"}"#.into(), "null", "json-duplicate-member"),
+        (
+            "an id beside one in escapes is none",
+            r#"{"id":1,"\u0069d":2,"method":"a"}"#.into(),
+            "null",
+            "json-duplicate-member",
+        ),
+        ("an id of null in a text that is too deep", deep("null"), "null", "json-depth"),
+        ("an id that is too deep itself", deep(&format!("{}{}", "[".repeat(70), "]".repeat(70))), "null", "json-depth"),
+        ("an id with a lone surrogate is none", r#"{"id":"\ud800","method":"a"}"#.into(), "null", "json-surrogate"),
+        ("a batch with a lone surrogate has no id", r#"[{"id":1,"method":"\ud800"}]"#.into(), "null", "json-surrogate"),
+        ("what is no JSON has no id", r#"{"id":1,"method":"a","params":{"b":tru}}"#.into(), "null", "json-syntax"),
+    ] {
+        let text: String = text;
+        let answer: Value =
+            serde_json::from_str(&format!("{{\"id\":{id},\"error\":{{\"data\":{{\"code\":{code:?}}}}}}}"))
+                .expect("JSON");
+        let ready = json!({"batch": false, "calls": [{"id": id, "method": "", "response": {"$json": answer}}]});
+        all.push(split(name, &[], &text).has(ready));
+    }
     all
 }
 
@@ -90,8 +144,6 @@ fn notifications() -> Vec<Vector> {
     vec![
         split("a notification", &["FR-4"], r#"{"jsonrpc":"2.0","method":"tasks.get","params":{"a":1}}"#)
             .ok(one(quiet("tasks.get", r#"{"a":1}"#))),
-        split("an id of null is an id", &["FR-4"], r#"{"jsonrpc":"2.0","id":null,"method":"tasks.get"}"#)
-            .ok(one(call("null", "tasks.get", "{}"))),
         split(
             "a batch of notifications",
             &["FR-2", "FR-4"],
@@ -119,7 +171,7 @@ fn ids() -> Vec<Vector> {
     ] {
         all.push(taken(&format!("the id {id}"), &["FR-4"], &with(id), id, "{}"));
     }
-    for id in ["1.5", "1e-1", "true", "false", "{}", "[]", r#"["a"]"#, r#"{"a":1}"#] {
+    for id in ["null", "1.5", "1e-1", "true", "false", "{}", "[]", r#"["a"]"#, r#"{"a":1}"#] {
         all.push(refused(&format!("the id {id}"), &["FR-4"], &with(id), "jsonrpc-invalid"));
     }
     all.push(refused("an id beyond 2^53-1", &[], &with("9007199254740992"), "json-integer-range"));
@@ -206,7 +258,7 @@ fn batches() -> Vec<Vector> {
     ]
 }
 
-/// What is not a text of the right form is answered once, with the id null.
+/// What is not a text of the right form is answered once.
 fn faulty_texts() -> Vec<Vector> {
     let mut all = Vec::new();
     for (name, text, code) in [
