@@ -8,6 +8,7 @@ mod documents;
 mod http;
 mod left;
 mod mesh;
+mod people;
 mod secure;
 mod serve;
 mod streams;

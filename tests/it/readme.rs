@@ -19,22 +19,40 @@ fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
     text.split(fence.as_str()).skip(1).map(|rest| rest.split("```").next().unwrap_or_default()).collect()
 }
 
-#[test]
-fn the_tour_runs() {
+/// Runs a block of shell commands in a folder of its own, with the program on the path; what it printed.
+fn run(block: &str) -> String {
     let rig = Rig::new();
-    let text = readme();
-    let tour = blocks(&text, "sh").into_iter().find(|block| block.contains("THREADMESH_DB")).expect("the tour");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_threadmesh"), rig.path("threadmesh")).expect("a link");
     let path = format!("{}:{}", rig.path("").display(), std::env::var("PATH").unwrap_or_default());
     let output = Command::new("/bin/sh")
-        .args(["-e", "-c", tour])
+        .args(["-e", "-c", block])
         .current_dir(rig.path(""))
+        .env_clear()
         .env("PATH", path)
+        .env("HOME", rig.path("home"))
         .env("THREADMESH_CACHE_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"))
         .output()
         .expect("a shell");
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{out}\n{err}");
+    out.into_owned()
+}
+
+#[test]
+fn the_tour_runs() {
+    let text = readme();
+    let tour = blocks(&text, "sh").into_iter().find(|block| block.contains("threadmesh init")).expect("the tour");
+    assert!(tour.lines().count() <= 8 && !tour.contains('{'), "short, and without JSON: {tour}");
+    let out = run(tour);
+    for part in ["receiver-decided", "The parser test fails", "mcp_servers.threadmesh"] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+}
+
+#[test]
+fn the_tour_by_single_operations_runs() {
+    let text = std::fs::read_to_string(xtask::root().join("spec/tour.md")).expect("the page");
+    let out = run(blocks(&text, "sh").first().expect("the tour"));
     assert!(out.contains("receiver-decided"), "{out}");
 }
 
@@ -81,7 +99,7 @@ fn embed(path: &Path) -> Result<(), Box<dyn Error>> {
 #[test]
 fn links_lead_to_files() {
     let root = xtask::root();
-    for file in ["README.md", "spec/cli.md"] {
+    for file in ["README.md", "spec/cli.md", "spec/tour.md", "spec/embedding.md"] {
         let text = std::fs::read_to_string(root.join(file)).expect("the page");
         let folder = root.join(file).parent().expect("a folder").to_owned();
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {

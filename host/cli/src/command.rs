@@ -12,6 +12,8 @@ pub mod demo;
 pub mod digest;
 pub mod doctor;
 pub mod inbox;
+pub mod init;
+pub mod link;
 pub mod mcp;
 pub mod openrpc;
 pub mod purge;
@@ -19,7 +21,9 @@ pub mod replay;
 pub mod send;
 pub mod serve;
 pub mod show;
+pub mod task;
 pub mod token;
+pub mod up;
 pub mod verify;
 pub mod wait;
 
@@ -31,6 +35,11 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Demo(demo::Arguments),
+    Init(init::Arguments),
+    Task(task::Arguments),
+    Link(Box<link::Arguments>),
+    Unlink(link::Unlink),
+    Up(up::Arguments),
     Serve(Box<serve::Arguments>),
     Call(call::Arguments),
     Send(Box<send::Arguments>),
@@ -59,6 +68,11 @@ impl Command {
     pub fn run(&self, printer: Printer) -> Outcome {
         match self {
             Command::Demo(arguments) => demo::run(arguments, printer),
+            Command::Init(arguments) => init::run(arguments, printer),
+            Command::Task(arguments) => task::run(arguments, printer),
+            Command::Link(arguments) => link::run(arguments, printer),
+            Command::Unlink(arguments) => link::unlink(arguments, printer),
+            Command::Up(arguments) => up::run(arguments, printer),
             Command::Serve(arguments) => serve::run(arguments, printer),
             Command::Call(arguments) => call::run(arguments, printer),
             Command::Send(arguments) => send::run(arguments, printer),

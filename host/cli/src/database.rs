@@ -1,9 +1,26 @@
-//! Where things lie beside a database.
+//! Which database a command works on, and where things lie beside it.
 
+use crate::failure::Failure;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+/// The database that a command works on: the named one, else that of the account. Unusable where the account has no home
+/// folder to keep one in.
+pub fn chosen(named: Option<&Path>) -> Result<PathBuf, Failure> {
+    named.map(Path::to_owned).or_else(of_account).ok_or_else(|| {
+        let detail = "there is no database to work on, and no home folder (HOME) to look for one";
+        Failure::unusable("database-missing", detail, "use --db FILE, or --socket PATH for a running server")
+    })
+}
+
+/// The database of the account: `threadmesh/mesh.db` in `$XDG_DATA_HOME`, which is `~/.local/share` unless it is set.
+pub fn of_account() -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/share")));
+    data.map(|data| data.join("threadmesh/mesh.db"))
+}
 
 /// The folder with one file for each token: `<db>.tokens`.
 pub fn token_folder(db: &Path) -> PathBuf {

@@ -25,6 +25,7 @@ const STAY: Duration = Duration::from_secs(30);
 /// were printed: it belongs to them, and this process ends soon. Who only reads does nothing else.
 pub struct Local {
     opened: Opened,
+    book: TokenBook,
     entry: Entry,
     wrote: bool,
 }
@@ -34,17 +35,20 @@ impl Local {
     /// in whose name something is done, and is asked for here as it is by a server (settled: day one, 53).
     pub fn open(opening: &Opening<'_>, tokens: &Path, secret: &Secret) -> Result<Self, Failure> {
         let book = TokenBook::open(tokens).map_err(|error| token::failure(&error))?;
-        let entry = book.resolve(secret.text()).map_err(|error| token::failure(&error))?;
-        let entry = entry.ok_or_else(|| {
+        let entry = entry(&book, secret)?.ok_or_else(|| {
             let detail = format!("the token is not in {}", tokens.display());
-            Failure::unusable("token-unusable", detail, "make one with `threadmesh token create`")
+            Failure::unusable(
+                "token-unusable",
+                detail,
+                "make one with `threadmesh task add` or `threadmesh token create`",
+            )
         })?;
         let opened = Opened::open(opening)?;
         if opening.profiles.is_some() {
             // Only a declared profile is one that an operation can begin a call of.
             opened.dispatch(|_| {})?;
         }
-        Ok(Local { opened, entry, wrote: false })
+        Ok(Local { opened, book, entry, wrote: false })
     }
 }
 
@@ -60,9 +64,20 @@ impl Local {
     }
 }
 
+fn entry(book: &TokenBook, secret: &Secret) -> Result<Option<Entry>, Failure> {
+    book.resolve(secret.text()).map_err(|error| token::failure(&error))
+}
+
 impl Mesh for Local {
     fn principal(&self) -> &Principal {
         &self.entry.principal
+    }
+
+    fn switch(&mut self, secret: &Secret) -> Result<(), Failure> {
+        self.entry = entry(&self.book, secret)?.ok_or_else(|| {
+            Failure::unusable("token-unusable", "the token is not in the token file", "see `threadmesh token list`")
+        })?;
+        Ok(())
     }
 
     fn call(&mut self, method: &str, params: &str) -> Result<Reply, Failure> {

@@ -12,6 +12,7 @@ mod local;
 mod log;
 mod memory;
 mod mesh;
+mod names;
 mod open;
 mod target;
 mod terminal;
@@ -36,12 +37,20 @@ use terminal::Printer;
   2  unusable: bad usage, an unreadable file, no database, a broken store
 
 Start here:
-  threadmesh demo"
+  threadmesh init
+  threadmesh task add plan build
+  threadmesh link plan build
+  threadmesh send 'Look at line 40' --as plan --to build
+  threadmesh inbox --content --as build
+or watch: threadmesh demo"
 )]
 pub struct Program {
     /// Answer with one JSON object a line instead of text for people
     #[arg(long, global = true)]
     json: bool,
+    /// Show each JSON-RPC request that is sent, on standard error
+    #[arg(short, long, global = true)]
+    verbose: bool,
     #[command(subcommand)]
     command: command::Command,
 }
@@ -54,7 +63,7 @@ fn main() -> ExitCode {
         Ok(program) => program,
         Err(error) => return usage(&error),
     };
-    let printer = Printer::new(program.json);
+    let printer = Printer::new(program.json).verbose(program.verbose);
     let exit = program.command.run(printer).unwrap_or_else(|failure| {
         failure.print(printer);
         failure.exit

@@ -1,10 +1,11 @@
 //! Where operations run: in this process on a database, or on a server behind its socket.
 
 use crate::failure::{Exit, Failure};
+use crate::terminal::Printer;
 use serde_json::Value;
 use threadmesh_runtime::codes;
 use threadmesh_runtime::rpc::Refusal;
-use threadmesh_server::tokens::Principal;
+use threadmesh_server::tokens::{Principal, Secret};
 
 /// The text of a `result` member, or the refusal.
 pub type Reply = Result<String, Failure>;
@@ -17,10 +18,44 @@ pub trait Mesh {
     /// Who is calling.
     fn principal(&self) -> &Principal;
 
+    /// Has the calls from here on made as the principal of another token. Unusable where nobody is let in by it.
+    fn switch(&mut self, secret: &Secret) -> Result<(), Failure>;
+
     /// Runs one operation that must be carried out, and parses what it answers.
     fn value(&mut self, method: &str, params: &Value) -> Result<Value, Failure> {
         let text = self.call(method, &params.to_string())??;
         value(method, &text)
+    }
+}
+
+/// A place that shows each request before it runs it, for whoever asked to see requests.
+pub struct Shown {
+    mesh: Box<dyn Mesh>,
+    printer: Printer,
+    sent: u64,
+}
+
+impl Shown {
+    /// `mesh`, seen through `printer`.
+    pub fn new(mesh: Box<dyn Mesh>, printer: Printer) -> Self {
+        Shown { mesh, printer, sent: 0 }
+    }
+}
+
+impl Mesh for Shown {
+    fn call(&mut self, method: &str, params: &str) -> Result<Reply, Failure> {
+        self.sent += 1;
+        let (id, name) = (self.sent, Value::from(method));
+        self.printer.sent(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{name},\"params\":{params}}}"));
+        self.mesh.call(method, params)
+    }
+
+    fn principal(&self) -> &Principal {
+        self.mesh.principal()
+    }
+
+    fn switch(&mut self, secret: &Secret) -> Result<(), Failure> {
+        self.mesh.switch(secret)
     }
 }
 

@@ -222,7 +222,7 @@ pub fn existing(db: &Path, create: bool) -> Result<(), Failure> {
 /// A database that cannot be opened as a failure of the program.
 pub fn unusable(error: &OpenError) -> Failure {
     let (code, next) = match error {
-        OpenError::NoFile { .. } => ("database-missing", "name another file, or make this one with --create"),
+        OpenError::NoFile { .. } => ("database-missing", "make one with `threadmesh init`, or name another: --db FILE"),
         OpenError::NoDirectory { .. } => ("database-missing", "make the folder first"),
         OpenError::FileSystem { .. } => {
             ("database-unusable", "move it to a local disk, or use --allow-network-fs at its risk")

@@ -31,12 +31,18 @@ pub fn unwritten() -> Option<&'static str> {
 #[derive(Clone, Copy, Debug)]
 pub struct Printer {
     json: bool,
+    verbose: bool,
 }
 
 impl Printer {
     /// JSON, or text for people.
     pub const fn new(json: bool) -> Self {
-        Printer { json }
+        Printer { json, verbose: false }
+    }
+
+    /// The same, showing what is sent as well.
+    pub const fn verbose(self, verbose: bool) -> Self {
+        Printer { verbose, ..self }
     }
 
     /// Whether answers are JSON.
@@ -72,6 +78,14 @@ impl Printer {
     pub fn remark(self, text: &str) {
         if !self.json {
             let _ = line(&mut io::stderr().lock(), text);
+        }
+    }
+
+    /// A request as it is sent, on standard error, for whoever asked to see requests (`-v`).
+    pub fn sent(self, frame: &str) {
+        if self.verbose {
+            // Line ends between the tokens of JSON mean no more than a space.
+            line(&mut io::stderr().lock(), &format!("> {}", frame.replace(['\n', '\r', '\t'], " ")));
         }
     }
 

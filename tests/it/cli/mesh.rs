@@ -34,7 +34,9 @@ fn life(world: &World, place: &[&str]) {
     assert_eq!(json!(kinds), json!(["message-durably-received", "mailbox-claimed", "receiver-decided"]));
     let (code, foreign) = at(&["show", "msg_cli_00001", "--sender", "inc_plan_0001"], "stranger");
     assert_eq!((code, &foreign[0]["error"]["code"]), (1, &json!("not-visible")));
-    assert_eq!(at(&["ack", "msg_cli_00001", "--decision", "accepted"], "builder").0, 1, "it is decided already");
+    let (code, again) = at(&["ack", "msg_cli_00001", "--decision", "accepted"], "builder");
+    assert_eq!((code, &again[0]["replay"]), (0, &json!(true)), "it is decided so already");
+    assert_eq!(at(&["ack", "msg_cli_00001", "--decision", "rejected"], "builder").0, 1, "and not otherwise");
     assert_eq!(at(&["wait", "--inbox", "--timeout", "50ms"], "builder").0, 1);
 }
 

@@ -76,6 +76,12 @@ fn what_no_token_may_be_is_refused() {
     assert_eq!(rig.run(&create("one", &["--kind", "user"])).code, 0);
     let (code, values) = rig.json(&create("one", &["--kind", "user", "--show"]));
     assert_eq!((code, &values[0]["error"]["code"]), (2, &json!("token-exists")));
+    let (code, values) = rig.json(&create("one", &["--kind", "user"]));
+    assert_eq!((code, &values[0]["replay"]), (0, &json!(true)), "the same again is there already: {values:?}");
+    let (code, values) = rig.json(&create("one", &["--kind", "operator"]));
+    assert_eq!((code, &values[0]["error"]["code"]), (2, &json!("token-exists")));
+    let detail = values[0]["error"]["detail"].as_str().expect("a sentence");
+    assert!(detail.contains("user one") && detail.contains("operator one"), "{detail}");
     let (code, values) = rig.json(&["token", "remove", "two", "--db", "mesh.db"]);
     assert_eq!((code, &values[0]["error"]["code"]), (2, &json!("token-unknown")));
     let (code, values) = rig.json(&["token", "list", "--db", "other.db"]);

@@ -70,7 +70,10 @@ fn what_needs_a_database_says_so() {
     ] {
         let plain = rig.run(arguments);
         assert_eq!(plain.code, 2, "{arguments:?}");
-        assert!(plain.err.contains("database-missing") && plain.err.contains("next: use --db"), "{plain:?}");
+        assert!(
+            plain.err.contains("database-missing") && plain.err.contains("next: make one with `threadmesh init`"),
+            "{plain:?}"
+        );
         let (code, values) = rig.json(arguments);
         assert_eq!((code, values[0]["error"]["code"].as_str()), (2, Some("database-missing")), "{arguments:?}");
     }
@@ -97,7 +100,7 @@ fn a_slip_says_what_to_do_next() {
         (&["token", "create", "x", "--db", "mesh.db", "--kind", "task"], "usage", "--incarnation ID and --owner"),
         (&["token", "create", "a name", "--db", "mesh.db", "--kind", "user"], "usage", "1 to 64 letters"),
         (&[&task[..], &["--incarnation", "build-2"]].concat(), "usage", "inc_build_0001"),
-        (&["inbox", "--db", "nosuch.db", "--as", "nobody"], "database-missing", "--create"),
+        (&["inbox", "--db", "nosuch.db", "--as", "nobody"], "database-missing", "threadmesh init"),
         (&[&send[..], World::ROUTE].concat(), "envelope-invalid", "--expect-run ID"),
         (&get, "params-invalid", "inc_build_0001"),
     ] {

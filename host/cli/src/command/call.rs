@@ -70,7 +70,7 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
         "-" => input::text("-")?,
         text => text.to_owned(),
     };
-    let mut mesh = arguments.mesh.open()?;
+    let mut mesh = arguments.mesh.open(printer)?;
     let keyed = operations.iter().any(|operation| operation.name == *method && !operation.read_only);
     let (params, key) = if keyed { with_key(&params) } else { (params, None) };
     if let Some(key) = &key {

@@ -1,5 +1,6 @@
 //! `threadmesh clock accept`: the operator's word that the clock is right.
 
+use crate::database;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::local::Local;
 use crate::mesh::reply;
@@ -33,9 +34,9 @@ enum Action {
 
 #[derive(Debug, Args)]
 struct Accept {
-    /// The database
+    /// The database; that of this account unless given
     #[arg(long, value_name = "FILE", env = "THREADMESH_DB")]
-    db: PathBuf,
+    db: Option<PathBuf>,
     /// The token file, if it is not FILE.tokens.json
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
@@ -49,10 +50,11 @@ struct Accept {
 /// Runs it.
 pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     let Action::Accept(accept) = &arguments.action;
-    open::existing(&accept.db, false)?;
-    let secret = accept.token.secret(Some(&accept.db))?;
-    let tokens = accept.tokens.clone().unwrap_or_else(|| tokens::default_path(&accept.db));
-    let opening = Opening { test_clock: accept.test_clock.as_deref(), ..Opening::existing(&accept.db) };
+    let db = database::chosen(accept.db.as_deref())?;
+    open::existing(&db, false)?;
+    let secret = accept.token.secret(Some(&db))?;
+    let tokens = accept.tokens.clone().unwrap_or_else(|| tokens::default_path(&db));
+    let opening = Opening { test_clock: accept.test_clock.as_deref(), ..Opening::existing(&db) };
     let local = Local::open(&opening, &tokens, &secret)?;
     if local.entry().principal.kind != tokens::Kind::Operator {
         let detail = "only the operator may say that the clock is right";

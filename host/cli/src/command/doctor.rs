@@ -5,7 +5,7 @@ mod store;
 
 use crate::failure::{Exit, Outcome};
 use crate::terminal::Printer;
-use crate::{core, time};
+use crate::{core, database, time};
 use clap::Args;
 use findings::{Finding, Level, bad, broken, fine, note};
 use serde_json::json;
@@ -22,7 +22,7 @@ use threadmesh_runtime::{Core, WasmCore};
 Exit codes: 0 nothing is wrong (notes may be worth reading), 1 it works but something must be put right, 2 it cannot be
 used.")]
 pub struct Arguments {
-    /// The database to look at
+    /// The database to look at; that of this account, if there is one, unless given
     #[arg(long, value_name = "FILE", env = "THREADMESH_DB")]
     db: Option<PathBuf>,
     /// The token file, if it is not FILE.tokens.json
@@ -35,8 +35,9 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     let mut findings = vec![fine("program", format!("threadmesh {}", env!("CARGO_PKG_VERSION")))];
     findings.extend(component());
     findings.push(clock());
-    if let Some(db) = &arguments.db {
-        findings.extend(store::examine(db, arguments.tokens.as_deref()));
+    let own = || database::of_account().filter(|db| db.exists());
+    if let Some(db) = arguments.db.clone().or_else(own) {
+        findings.extend(store::examine(&db, arguments.tokens.as_deref()));
     }
     let exit = findings.iter().map(|finding| finding.level.exit()).max().unwrap_or(Exit::Accepted);
     let report = json!({"healthy": exit == Exit::Accepted, "findings": findings.iter().map(Finding::to_json).collect::<Vec<_>>()});

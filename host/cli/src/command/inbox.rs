@@ -35,7 +35,7 @@ pub struct Arguments {
 
 /// Runs it.
 pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
-    let mut mesh = arguments.mesh.open()?;
+    let mut mesh = arguments.mesh.open(printer)?;
     let receiver = TaskName::of(mesh.principal())?;
     let (mut after, mut patience) = (arguments.after, 0);
     loop {
@@ -97,6 +97,10 @@ fn one(item: &Value, content: bool) -> Vec<String> {
         ),
         format!("    decision {}, good until {}", text(&item["disposition"]["decision"]), text(&envelope["expiresAt"])),
     ];
+    for (name, member) in [("answers", "parentMessageId"), ("trace", "traceId")] {
+        lines.extend(envelope["causality"][member].as_str().map(|id| format!("    {name:8} {id}")));
+    }
+    lines.extend(item["forwarding"]["origin"]["messageId"].as_str().map(|id| format!("    first    {id}")));
     if let Some(until) = item["claim"]["expiresAt"].as_str() {
         lines.push(format!("    claimed until {until}"));
     }

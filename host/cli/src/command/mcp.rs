@@ -24,9 +24,9 @@ use threadmesh_server::tokens::{self, Kind, Secret};
     after_help = "Examples:
   threadmesh mcp --socket mesh.db.run/socket --token-file mesh.db.tokens/builder
   threadmesh mcp --socket mesh.db.run/socket --token-fd 3 3< mesh.db.tokens/builder
-  threadmesh mcp setup --harness codex --socket mesh.db.run/socket --token-file mesh.db.tokens/builder
+  threadmesh mcp setup --harness codex --as build
 
-Give each session, and each sub-agent, a token of its own: threadmesh token create."
+Give each session, and each sub-agent, a token of its own: threadmesh task add, or threadmesh token create with --worker."
 )]
 pub struct Arguments {
     #[command(subcommand)]

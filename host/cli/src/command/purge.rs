@@ -37,7 +37,7 @@ pub struct Arguments {
 
 /// Runs it.
 pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
-    let mut mesh = arguments.mesh.open()?;
+    let mut mesh = arguments.mesh.open(printer)?;
     let before = arguments.before.clone().unwrap_or_else(|| time::format(time::now_ms()));
     let until = Instant::now() + arguments.timeout;
     let mut pages = Vec::new();

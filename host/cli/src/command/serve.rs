@@ -3,6 +3,7 @@
 mod http;
 
 use crate::command::token;
+use crate::database;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::faults;
 use crate::log::Log;
@@ -12,7 +13,8 @@ use crate::terminal::Printer;
 use clap::Args;
 use serde_json::{Value, json};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use threadmesh_runtime::host::Counters;
@@ -21,13 +23,13 @@ use threadmesh_server::service::Service;
 use threadmesh_server::socket::{self, SocketError, SocketPlace, SocketServer};
 use threadmesh_server::stdio;
 use threadmesh_server::stop::Stop;
-use threadmesh_server::tokens::{self, TokenBook};
+use threadmesh_server::tokens::{self, Secret, TokenBook};
 
 /// How long calls in flight may take at the end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Answer JSON-RPC 2.0 over a private Unix socket and HTTP, or over standard input and output.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:
   threadmesh serve --db mesh.db --create
   threadmesh serve --db mesh.db --socket /run/user/1000/mesh/socket --profiles profiles.toml
@@ -42,7 +44,7 @@ ready, with --listen {\"serving\": PATH, \"listening\": URL}, and {\"ended\": CO
 pub struct Arguments {
     /// The database
     #[arg(long, value_name = "FILE", env = "THREADMESH_DB")]
-    db: PathBuf,
+    db: Option<PathBuf>,
     /// Make the database if it does not exist
     #[arg(long)]
     create: bool,
@@ -77,14 +79,31 @@ pub struct Arguments {
     test_scenario: bool,
 }
 
+impl Arguments {
+    /// The settings of `threadmesh up`: those of `serve` without options, and HTTP where `listen` says.
+    pub fn usual(db: Option<PathBuf>, listen: Option<SocketAddr>, profiles: Option<PathBuf>) -> Self {
+        let http = http::HttpArguments::at(listen);
+        Arguments { db, http, profiles, ..Arguments::default() }
+    }
+
+    /// Where the socket is.
+    pub fn socket_place(&self) -> Result<PathBuf, Failure> {
+        match &self.socket {
+            Some(path) => Ok(path.clone()),
+            None => Ok(socket::default_path(&database::chosen(self.db.as_deref())?)),
+        }
+    }
+}
+
 /// Runs it.
 pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     let stop = Stop::on_signals().map_err(|error| Failure::unusable("system", error, ""))?;
-    open::existing(&arguments.db, arguments.create)?;
-    let tokens = arguments.tokens.clone().unwrap_or_else(|| tokens::default_path(&arguments.db));
+    let db = database::chosen(arguments.db.as_deref())?;
+    open::existing(&db, arguments.create)?;
+    let tokens = arguments.tokens.clone().unwrap_or_else(|| tokens::default_path(&db));
     let book = TokenBook::open(&tokens).map_err(|error| token::failure(&error))?;
     let opened = Opened::open(&Opening {
-        db: &arguments.db,
+        db: &db,
         create: arguments.create,
         profiles: arguments.profiles.as_deref(),
         allow_network_fs: arguments.allow_network_fs,
@@ -112,7 +131,7 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     }
     let service: Arc<dyn Service> = Arc::new(service);
     match place {
-        None => over_stdio(arguments, &service, &book, &stop)?,
+        None => over_stdio(&arguments.token.secret(Some(&db))?, &service, &book, &stop)?,
         Some(place) => {
             let path = place.path().display().to_string();
             match &listening {
@@ -120,7 +139,7 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
                 Some(http) => printer.show(&json!({"serving": path, "listening": http.url()}), Vec::new),
             }
             let also = listening.as_ref().map(|http| format!(" and {}", http.url())).unwrap_or_default();
-            log.remark(&format!("serving {} at {path}{also}", arguments.db.display()));
+            log.remark(&format!("serving {} at {path}{also}", db.display()));
             let http = listening.map(|http| http.start(&service, &stop)).transpose()?;
             let server = SocketServer { service, book, limits: Limits::default() };
             server.serve(place, &stop).map_err(|error| failure(&error))?;
@@ -151,17 +170,10 @@ fn counted(counted: Counters) -> Value {
 }
 
 fn place(arguments: &Arguments) -> Result<SocketPlace, Failure> {
-    let path = arguments.socket.clone().unwrap_or_else(|| socket::default_path(&arguments.db));
-    SocketPlace::bind(&path).map_err(|error| failure(&error))
+    SocketPlace::bind(&arguments.socket_place()?).map_err(|error| failure(&error))
 }
 
-fn over_stdio(
-    arguments: &Arguments,
-    service: &Arc<dyn Service>,
-    book: &Arc<TokenBook>,
-    stop: &Stop,
-) -> Result<(), Failure> {
-    let secret = arguments.token.secret(Some(Path::new(&arguments.db)))?;
+fn over_stdio(secret: &Secret, service: &Arc<dyn Service>, book: &Arc<TokenBook>, stop: &Stop) -> Result<(), Failure> {
     let entry = book.resolve(secret.text()).map_err(|error| token::failure(&error))?;
     let entry = entry.ok_or_else(|| {
         let next = "make one with `threadmesh token create`";

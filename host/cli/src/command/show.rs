@@ -2,24 +2,29 @@
 
 use crate::failure::{Exit, Failure, Outcome};
 use crate::mesh::Mesh;
-use crate::target::{MeshArguments, SenderArguments};
+use crate::target::{self, MeshArguments, SenderArguments};
 use crate::terminal::Printer;
 use crate::words;
 use clap::Args;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Show the three states of a message, its submissions and its audit trail.
+/// Show a message: who sent it to whom and in answer to what, its three states, its submissions and its audit trail.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  threadmesh show msg_0000001 --db mesh.db --as reviewer
-  threadmesh show msg_0000001 --sender inc_review_0001 --db mesh.db --as alice --json
+  threadmesh show msg_0000001 --as plan
+  threadmesh show msg_0000001 --as build --content
+  threadmesh show msg_0000001 --sender plan --as alice --json
   threadmesh show msg_0000001 --sender inc_review_0001 --owner user:alice --db mesh.db --as operator
 
-The sender is the caller itself unless --sender names another incarnation.")]
+A task means a message that it sent, else one that it was sent; for everybody else, --sender says whose it is. Texts are
+shown with --content only: they are the sender's words.")]
 pub struct Arguments {
     /// The message
     message: String,
+    /// Show the text, the reason and the evidence too
+    #[arg(long)]
+    content: bool,
     #[command(flatten)]
     sender: SenderArguments,
     #[command(flatten)]
@@ -28,22 +33,41 @@ pub struct Arguments {
 
 /// Runs it.
 pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
-    let mut mesh = arguments.mesh.open()?;
-    let about = arguments.sender.name(&arguments.message, mesh.principal())?;
-    let disposition = mesh.value("messages.getDisposition", &about)?;
+    let names = arguments.mesh.place.names()?;
+    let mut mesh = arguments.mesh.open(printer)?;
+    let mut about = arguments.sender.name(&arguments.message, &names, mesh.principal())?;
+    let snapshot = match mesh.value("inspector.snapshot", &about) {
+        Err(failure) if failure.code == "not-visible" && arguments.sender.sender.is_none() => {
+            about = target::received(mesh.as_mut(), &arguments.message)?.ok_or(failure)?;
+            mesh.value("inspector.snapshot", &about)?
+        }
+        other => other?,
+    };
     let events = trail(mesh.as_mut(), &about)?;
     let submissions = submissions(mesh.as_mut(), &events)?;
-    let report = json!({
+    let mut report = json!({
         "messageId": arguments.message,
         "senderIncarnationId": about["senderIncarnationId"],
-        "disposition": disposition,
+        "disposition": snapshot["disposition"],
         "submissions": submissions,
         "events": events,
     });
+    for name in ["provenance", "lifecycle", "outcomeEvidence", "interruption"] {
+        if !snapshot[name].is_null() {
+            report[name] = snapshot[name].clone();
+        }
+    }
+    if arguments.content {
+        report["content"] = snapshot["content"].clone();
+        report["evidence"] = snapshot["evidence"].clone();
+    }
     printer.show(&report, || {
-        let sender = about["senderIncarnationId"].as_str().unwrap_or_default();
-        let mut lines = vec![format!("{} from {sender}", arguments.message)];
-        lines.extend(words::states(&disposition));
+        let mut lines = head(&arguments.message, &snapshot);
+        lines.extend(words::states(&snapshot["disposition"]));
+        lines.extend(seen(&snapshot));
+        if arguments.content {
+            lines.extend(content(&snapshot));
+        }
         lines.extend(submissions.iter().flat_map(submission_lines));
         lines.extend(events.iter().rfind(|event| event["detail"]["purgeId"].is_string()).map(purge_line));
         lines.push("  audit trail".to_owned());
@@ -51,6 +75,75 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
         lines
     });
     Ok(Exit::Accepted)
+}
+
+/// What the message is, and between whom.
+fn head(message: &str, snapshot: &Value) -> Vec<String> {
+    let about = &snapshot["provenance"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let end = |end: &Value| {
+        let harness = end["harness"].as_str().map(|harness| format!(" ({harness})")).unwrap_or_default();
+        let claimed = end["claimedHarness"].as_str().map(|label| format!(", calls itself {label}")).unwrap_or_default();
+        format!("{}@{}{harness}{claimed}", text(&end["taskId"]), text(&end["incarnationId"]))
+    };
+    let mut lines = vec![
+        format!(
+            "{message}  {} ({}), {}",
+            text(&about["intent"]),
+            text(&about["messageType"]),
+            text(&about["requestedMode"])
+        ),
+        format!("  from               {}, {}", end(&about["source"]), text(&about["authorship"])),
+        format!("  to                 {}, under {}", end(&about["target"]), text(&about["relationshipId"])),
+    ];
+    for (name, value) in [
+        ("answers", &about["causality"]["parentMessageId"]),
+        ("trace", &about["causality"]["traceId"]),
+        ("first sent as", &about["forwarding"]["origin"]["messageId"]),
+        ("meant for run", &about["freshness"]["expectedRunId"]),
+        ("for objective", &about["freshness"]["expectedObjectiveVersion"]),
+        ("for checkpoint", &about["freshness"]["expectedCheckpoint"]),
+        ("not before", &snapshot["lifecycle"]["notBefore"]),
+        ("good until", &snapshot["lifecycle"]["expiresAt"]),
+    ] {
+        let shown = value.as_str().map(str::to_owned).or_else(|| value.as_u64().map(|number| number.to_string()));
+        lines.extend(shown.map(|shown| format!("  {name:18} {shown}")));
+    }
+    lines
+}
+
+/// What was seen to happen.
+fn seen(snapshot: &Value) -> Vec<String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let evidence = &snapshot["outcomeEvidence"];
+    let interruption = &snapshot["interruption"];
+    let mut lines = Vec::new();
+    if evidence.is_object() {
+        lines.push(format!("  outcome evidence   {} {}", text(&evidence["source"]), text(&evidence["recordedAt"])));
+    }
+    if interruption.is_object() {
+        lines.push(format!(
+            "  interruption       {} ({})",
+            text(&interruption["state"]),
+            text(&interruption["source"])
+        ));
+    }
+    lines
+}
+
+/// The sender's words, as far as they are shown.
+fn content(snapshot: &Value) -> Vec<String> {
+    let (content, evidence) = (&snapshot["content"], &snapshot["evidence"]);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut lines = match content["value"].as_str() {
+        Some(value) => {
+            vec![format!("  reason             {}", text(&content["reason"])), format!("  text               {value}")]
+        }
+        None => vec![format!("  text               not shown: {}", text(&content["reason"]))],
+    };
+    let refs = evidence["refs"].as_array().into_iter().flatten();
+    lines.extend(refs.map(|one| format!("  evidence           {}", text(one))));
+    lines
 }
 
 /// The whole audit trail of a message, page by page.

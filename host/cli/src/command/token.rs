@@ -1,10 +1,12 @@
 //! `threadmesh token create|list|remove`: who may call, and as whom.
 
-use crate::core;
+mod issue;
+
 use crate::database;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::terminal::Printer;
 use clap::{Args, Subcommand, ValueEnum};
+pub use issue::{Issue, holds};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use threadmesh_runtime::Core;
@@ -39,9 +41,9 @@ enum Action {
 
 #[derive(Debug, Args)]
 struct Place {
-    /// The database
+    /// The database; that of this account unless given
     #[arg(long, value_name = "FILE", env = "THREADMESH_DB")]
-    db: PathBuf,
+    db: Option<PathBuf>,
     /// The token file; beside the database unless given
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
@@ -97,8 +99,12 @@ enum KindName {
 }
 
 impl Place {
-    fn file(&self) -> PathBuf {
-        self.tokens.clone().unwrap_or_else(|| tokens::default_path(&self.db))
+    fn db(&self) -> Result<PathBuf, Failure> {
+        database::chosen(self.db.as_deref())
+    }
+
+    fn file(&self) -> Result<PathBuf, Failure> {
+        self.tokens.clone().map_or_else(|| Ok(tokens::default_path(&self.db()?)), Ok)
     }
 }
 
@@ -116,51 +122,38 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
 }
 
 fn create(arguments: &Create, printer: Printer) -> Outcome {
-    if !tokens::is_name(&arguments.name) {
-        let detail = format_args!("{:?} is no name of a token", arguments.name);
-        return Err(Failure::unusable("usage", detail, "a name is 1 to 64 letters, digits, '.', '_', '-'"));
-    }
-    let path = arguments.place.file();
+    let path = arguments.place.file()?;
     let target = match (arguments.show, &arguments.out) {
         (true, _) => None,
         (false, Some(out)) => Some(out.clone()),
-        (false, None) => Some(default_target(arguments)?),
+        (false, None) => Some(place(&arguments.place.db()?, &arguments.name)),
     };
-    let principal = principal(arguments);
-    let slip = |reason: String| {
-        let task = matches!(arguments.kind, KindName::Task);
-        let next = "mend the option that it speaks of";
-        Failure::unusable("usage", reason, if task { format!("{next}; {OF_A_TASK}") } else { next.to_owned() })
+    let issue = Issue {
+        name: &arguments.name,
+        principal: principal(arguments),
+        target: target.as_deref(),
+        folder: arguments.out.is_none(),
     };
-    let core = core::load()?;
-    let candidate = Entry {
-        name: arguments.name.clone(),
-        token_digest: String::new(),
-        principal: principal.clone(),
-        authentication_id: "authn_of-no-token".to_owned(),
-    };
-    hosted::check_principal(&core, &candidate)?.map_or(Ok(()), |reason| Err(slip(reason)))?;
-    // The token is in its own file before the entry counts: an entry whose token nobody has would only be in the way.
-    let (entry, token) = tokens::update(&path, |file| {
-        let token = file.create(&path, &arguments.name, principal)?;
-        if let Some(target) = &target {
-            tokens::write_secret(target, &token)?;
+    let made = issue.run(&path).map_err(|failure| match arguments.kind {
+        KindName::Task if failure.code == "usage" && tokens::is_name(&arguments.name) => {
+            Failure { next: format!("{}; {OF_A_TASK}", failure.next), ..failure }
         }
-        let entry = file.named(&arguments.name).cloned();
-        Ok((entry.ok_or_else(|| TokenError::Unknown(arguments.name.clone()))?, token))
-    })
-    .map_err(|error| failure(&error))?;
-    let mut report = describe(&entry);
-    match &target {
-        Some(target) => report["tokenFile"] = Value::from(target.display().to_string()),
-        None => report["token"] = Value::from(token.text()),
+        _ => failure,
+    })?;
+    let (entry, replay) = (&made.entry, made.token.is_none());
+    let mut report = describe(entry);
+    report["replay"] = Value::from(replay);
+    match (&target, &made.token) {
+        (Some(target), _) => report["tokenFile"] = Value::from(target.display().to_string()),
+        (None, Some(token)) => report["token"] = Value::from(token.text()),
+        (None, None) => {}
     }
-    printer.show(&report, || match &target {
-        Some(target) => vec![
-            format!("made token {} for {}", entry.name, title(&entry)),
-            format!("it is in {}; keep that file private", target.display()),
+    printer.show(&report, || match (&target, &made.token) {
+        (None, Some(token)) => vec![token.text().to_owned()],
+        (target, _) => vec![
+            format!("{} token {} for {}", if replay { "there is" } else { "made" }, entry.name, title(entry)),
+            format!("it is in {}; keep that file private", target.as_deref().unwrap_or(&path).display()),
         ],
-        None => vec![token.text().to_owned()],
     });
     Ok(Exit::Accepted)
 }
@@ -173,14 +166,6 @@ pub fn check_principals(core: &dyn Core, file: &TokenFile) -> Vec<(String, Strin
         Some((entry.name.clone(), reason))
     };
     file.entries.iter().filter_map(fault).collect()
-}
-
-fn default_target(arguments: &Create) -> Result<PathBuf, Failure> {
-    let folder = database::token_folder(&arguments.place.db);
-    let unwritable =
-        |error| Failure::unusable("file-unwritable", format_args!("{}: {error}", folder.display()), "use --out FILE");
-    database::private_folder(&folder).map_err(unwritable)?;
-    Ok(folder.join(&arguments.name))
 }
 
 fn principal(arguments: &Create) -> Principal {
@@ -200,7 +185,7 @@ fn principal(arguments: &Create) -> Principal {
 }
 
 fn list(place: &Place, printer: Printer) -> Outcome {
-    let file = tokens::load(&place.file()).map_err(|error| failure(&error))?;
+    let file = tokens::load(&place.file()?).map_err(|error| failure(&error))?;
     let report = json!({"tokens": file.entries.iter().map(describe).collect::<Vec<_>>()});
     printer.show(&report, || {
         let width = file.entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
@@ -210,11 +195,11 @@ fn list(place: &Place, printer: Printer) -> Outcome {
 }
 
 fn remove(arguments: &Remove, printer: Printer) -> Outcome {
-    let path = arguments.place.file();
+    let path = arguments.place.file()?;
     // Without this an absent file would be made, to find nothing in it.
     tokens::load(&path).map_err(|error| failure(&error))?;
     let entry = tokens::update(&path, |file| file.remove(&arguments.name)).map_err(|error| failure(&error))?;
-    let leftover = database::token_folder(&arguments.place.db).join(&entry.name);
+    let leftover = place(&arguments.place.db()?, &entry.name);
     let removed = std::fs::remove_file(&leftover).is_ok();
     let report = json!({"removed": describe(&entry), "tokenFileRemoved": removed});
     printer.show(&report, || vec![format!("removed token {} of {}", entry.name, title(&entry))]);
@@ -225,7 +210,8 @@ fn describe(entry: &Entry) -> Value {
     json!({"name": entry.name, "principal": entry.principal, "authenticationId": entry.authentication_id})
 }
 
-fn title(entry: &Entry) -> String {
+/// Whom an entry stands for, in words.
+pub fn title(entry: &Entry) -> String {
     let principal = &entry.principal;
     let mut text = format!("{} {}", principal.kind.as_str(), principal.id);
     let parts = [("incarnation", &principal.incarnation), ("owner", &principal.owner), ("worker", &principal.worker)];
@@ -245,6 +231,9 @@ pub fn failure(error: &TokenError) -> Failure {
     let (code, next) = match error {
         TokenError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             ("token-file-missing", "make a token with `threadmesh token create`")
+        }
+        TokenError::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists => {
+            ("file-exists", "nothing is replaced: name another file, or remove that one first")
         }
         TokenError::Io { .. } => ("token-file-unreadable", "check the path and its permissions"),
         TokenError::NoFile { .. } => (

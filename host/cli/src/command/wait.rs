@@ -44,10 +44,11 @@ const PAGE: u32 = 50;
 /// Runs it.
 pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     let wanted = arguments.states.iter().map(|text| wanted(text)).collect::<Result<Vec<_>, _>>()?;
-    let mut mesh = arguments.mesh.open()?;
+    let names = arguments.mesh.place.names()?;
+    let mut mesh = arguments.mesh.open(printer)?;
     let (seen, came) = match &arguments.message {
         Some(message) => {
-            let mut params = arguments.sender.name(message, mesh.principal())?;
+            let mut params = arguments.sender.name(message, &names, mesh.principal())?;
             watch(arguments.timeout, |patience| {
                 params["timeoutMs"] = patience.into();
                 let disposition = mesh.value("messages.getDisposition", &params)?;

@@ -17,7 +17,7 @@ use threadmesh_server::tokens::TokenBook;
 const PORT: u16 = 7400;
 
 /// The options of HTTP.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct HttpArguments {
     /// Answer over HTTP too, at an IP address or localhost; port 7400 unless given, 0 for any that is free
     #[arg(long, value_name = "ADDR[:PORT]", value_parser = address, conflicts_with = "stdio")]
@@ -55,6 +55,11 @@ pub struct Listening {
 pub struct Running(JoinHandle<std::io::Result<()>>);
 
 impl HttpArguments {
+    /// HTTP at `listen`, without TLS or anything else.
+    pub fn at(listen: Option<SocketAddr>) -> Self {
+        HttpArguments { listen, ..HttpArguments::default() }
+    }
+
     /// Binds the port, if one was asked for. Access tokens let nobody in who does not pass `check`. Unusable where that
     /// would send tokens over a network in the clear, where a file cannot be used, or where the port is in use.
     pub fn listen(&self, book: &Arc<TokenBook>, check: CheckPrincipal) -> Result<Option<Listening>, Failure> {
