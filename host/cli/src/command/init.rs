@@ -35,11 +35,11 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     let db = database::chosen(arguments.db.as_deref())?;
     let path = tokens::default_path(&db);
-    let wanted = arguments.user.as_deref();
-    let stands = user(&Names::load(&path)?, wanted)?;
     if arguments.db.is_none() {
         make_folder(&db)?;
     }
+    let wanted = arguments.user.as_deref();
+    let stands = user(&Names::load(&path)?, wanted)?;
     let created = !db.exists();
     Opened::open(&Opening { create: true, ..Opening::existing(&db) })?.tidy();
     let name = stands.clone().or_else(|| arguments.user.clone()).unwrap_or_else(login);

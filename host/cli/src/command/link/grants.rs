@@ -83,7 +83,7 @@ fn between(mesh: &mut dyn Mesh, from: &Named, to: &Named) -> Result<Vec<Value>, 
     let mut found = Vec::new();
     let mut after = 0;
     loop {
-        let page = mesh.value("relationships.list", &params)?;
+        let page = mesh.value("relationships.list", &params).map_err(|failure| advise(failure, from, to))?;
         let target = |item: &&Value| {
             let end = &item["grant"]["target"];
             item["side"] == "source"
@@ -161,23 +161,20 @@ fn grant(from: &Named, to: &Named, relationship: &str, wanted: &Wanted, version:
     params
 }
 
-/// What to do where the grant is refused.
+/// What to do where it is refused.
 fn advise(failure: Failure, from: &Named, to: &Named) -> Failure {
+    let owner = |end: &Named| end.owner.clone().unwrap_or_else(|| "somebody unknown here".to_owned());
     let next = match failure.code.as_str() {
         "grant-invalid" => {
             "a steer or an interrupt takes --as supervisor or --as parent; an observer only notifies".to_owned()
         }
-        "grant-scope-denied" => {
-            let owner = |end: &Named| end.owner.clone().unwrap_or_else(|| "somebody else".to_owned());
-            format!(
-                "a user links its own tasks: {} is of {}, {} of {}; a policy can link others: --by NAME",
-                from.task.task,
-                owner(from),
-                to.task.task,
-                owner(to)
-            )
-        }
-        "not-visible" => "both tasks must be registered: `threadmesh task list`".to_owned(),
+        "grant-scope-denied" | "not-visible" => format!(
+            "a user links its own registered tasks (`threadmesh task list`), a policy any: {} is of {}, {} of {}",
+            from.task.task,
+            owner(from),
+            to.task.task,
+            owner(to)
+        ),
         _ => failure.next.clone(),
     };
     Failure { next, ..failure }
