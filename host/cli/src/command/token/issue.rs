@@ -74,7 +74,6 @@ impl Issue<'_> {
             ));
         }
         let slip = |reason: String| Failure::unusable("usage", reason, "mend the option that it speaks of");
-        tokens::check_principal(&self.principal).map_err(slip)?;
         let candidate = Entry {
             name: self.name.to_owned(),
             token_digest: String::new(),
