@@ -56,7 +56,7 @@ pub fn next(code: &str) -> Option<&'static str> {
         "consent-denied" => "The receiver does not take this now; leave it, or send with a lower intent.",
         "backpressure" => "Wait before you send more, and send less.",
         "task-retired" => "This task has ended; its successor has a token of its own.",
-        "idempotency-conflict" => "This id stands for other content: use a new one, or look at status.",
+        "idempotency-conflict" => "If you gave a messageId or replyMessageId, leave it out: one is made. Otherwise call the tool again: the harness used the id of an earlier call.",
         "revision-conflict" => "Somebody was faster: look at status, then decide again.",
         "state-conflict" => "Its state does not allow this: look at status; to read a message, accept it with ack first.",
         "message-expired" => "It is too late for this message; nothing is lost by leaving it.",

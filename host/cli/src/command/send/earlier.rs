@@ -26,7 +26,7 @@ pub fn same(mesh: &mut dyn Mesh, envelope: &Value, owner: Option<&str>, conflict
 }
 
 /// In what the envelope differs from the message that is known, as far as that is shown.
-fn differences(envelope: &Value, known: &Value) -> Vec<&'static str> {
+fn differences(envelope: &Value, known: &Value) -> Vec<String> {
     let about = &known["provenance"];
     let end = |end: &Value| json!([end["taskId"], end["incarnationId"]]);
     let visible = known["content"]["state"] == "visible";
@@ -47,5 +47,9 @@ fn differences(envelope: &Value, known: &Value) -> Vec<&'static str> {
         (false, "what it expects of the receiver", &envelope["freshness"], &about["freshness"]),
     ];
     let differs = pairs.iter().filter(|(content, _, new, old)| (visible || !content) && new != old);
-    differs.map(|(_, name, _, _)| *name).collect()
+    let name = |(_, name, _, old): &(bool, &str, &Value, &Value)| match old.is_null() {
+        true => format!("{name}, of which the record shows nothing"),
+        false => (*name).to_owned(),
+    };
+    differs.map(name).collect()
 }
