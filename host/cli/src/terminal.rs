@@ -85,7 +85,7 @@ impl Printer {
     pub fn sent(self, frame: &str) {
         if self.verbose {
             // Line ends between the tokens of JSON mean no more than a space.
-            line(&mut io::stderr().lock(), &format!("> {}", frame.replace(['\n', '\r', '\t'], " ")));
+            let _ = line(&mut io::stderr().lock(), &format!("> {}", frame.replace(['\n', '\r', '\t'], " ")));
         }
     }
 
