@@ -7,6 +7,8 @@ use std::{fs, path::PathBuf, process::Command};
 const UNSAFE: &[&str] = &[
     // Loading precompiled machine code that this user's own cache holds.
     "host/runtime/src/engine/cache.rs",
+    // The allocator of the component.
+    "guest/component/src/arena.rs",
     // Setting up the system's allocator.
     "host/cli/src/memory.rs",
 ];

@@ -207,6 +207,8 @@ pub fn unbroken(rule: &str) -> Option<&'static str> {
         ("BU", 3) => Some("a receiver has enough of interruptions before the sender may send no more"),
         ("BU", 6) => Some("it takes a chain of more than thirty messages"),
         ("OP", 10) => Some("no two owners of these lives give their tasks the same ids"),
+        ("OP", 11) => Some("the calls of a life carry no place in a trace"),
+        ("OP", 12) => Some("no operation of a life asks for a policy"),
         ("PO", 2) => Some("whoever has no grant learns only that it was denied, and no rule"),
         ("SU", 4) => Some("it takes more than sixteen attempts of one message"),
         ("PP", 7) => Some("it takes more than sixty open proposals"),

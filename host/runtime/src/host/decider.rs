@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub(super) const ROUNDS_MAX: usize = 3;
 
 /// How a decision ended.
+#[allow(clippy::large_enum_variant, reason = "moved once for each operation, where a box would be an allocation")]
 pub(super) enum Decided {
     /// To be committed and answered.
     Ready(Decision),

@@ -15,7 +15,7 @@ use serde_json::Value as Other;
 use threadmesh_protocol::{
     Code, Error,
     generated::limits::ROUNDS_MAX,
-    kernel::{Answer, Decision, Query, Request, Step},
+    kernel::{Answer, Decision, Evaluated, Query, Request, Step},
     operations::decide,
 };
 
@@ -56,12 +56,24 @@ pub fn rounds(request: &Request, store: &Store, now: i64) -> Ended {
 
 /// As [`rounds`], with this entropy.
 pub fn rounds_with(request: &Request, store: &Store, now: i64, entropy: &str) -> Ended {
+    rounds_after(request, store, now, entropy, Vec::new())
+}
+
+/// As [`rounds_with`], after these evaluations; whatever else is asked for ends as `unavailable`, as on a host without an
+/// engine for policies.
+pub fn rounds_after(request: &Request, store: &Store, now: i64, entropy: &str, mut evaluated: Vec<Evaluated>) -> Ended {
     let mut answers: Vec<Answer> = Vec::new();
     for _ in 0..=ROUNDS_MAX {
-        let step = once(request, &answers, now, entropy);
+        let step = once(request, &answers, &evaluated, now, entropy);
         match step {
             Ok(Step::Needs { queries, evaluations }) => {
-                assert!(evaluations.is_empty(), "no operation asks for a policy");
+                assert!(!queries.is_empty() || !evaluations.is_empty(), "asks for nothing");
+                evaluated.extend(evaluations.into_iter().map(|evaluation| Evaluated {
+                    evaluation,
+                    end: "unavailable".into(),
+                    verdict: None,
+                    facts: Vec::new(),
+                }));
                 asked(request, &queries, &answers);
                 answers.extend(queries.iter().map(|query| store.answer(query)));
             }
@@ -72,23 +84,28 @@ pub fn rounds_with(request: &Request, store: &Store, now: i64, entropy: &str) ->
 }
 
 /// One step, which is the same again, and in whatever order the facts come. Asked of one request in four.
-fn once(request: &Request, answers: &[Answer], now: i64, entropy: &str) -> Result<Step, Error> {
-    let step = decide(request, answers, &[], now as f64, entropy);
+fn once(
+    request: &Request,
+    answers: &[Answer],
+    evaluated: &[Evaluated],
+    now: i64,
+    entropy: &str,
+) -> Result<Step, Error> {
+    let step = decide(request, answers, evaluated, now as f64, entropy);
     if !Random::of(request.params.as_bytes()).chance(25) {
         return step;
     }
-    assert_eq!(step, decide(request, answers, &[], now as f64, entropy), "another answer to the same question");
+    assert_eq!(step, decide(request, answers, evaluated, now as f64, entropy), "another answer to the same question");
     if answers.len() > 1 {
         let mut back = answers.to_vec();
         back.reverse();
-        assert_eq!(step, decide(request, &back, &[], now as f64, entropy), "the order of the facts counts");
+        assert_eq!(step, decide(request, &back, evaluated, now as f64, entropy), "the order of the facts counts");
     }
     step
 }
 
 /// Every query is new, bounded, and about the caller's tenant.
 fn asked(request: &Request, queries: &[Query], answers: &[Answer]) {
-    assert!(!queries.is_empty(), "asks for nothing");
     let tenant = request.principal.as_ref().map(|principal| key(&principal.tenant)).unwrap_or_default();
     for (position, query) in queries.iter().enumerate() {
         assert!(!queries[..position].contains(query), "asks twice for {query:?}");

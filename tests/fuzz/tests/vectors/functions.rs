@@ -1,12 +1,12 @@
 //! The functions of the vectors, with JSON in and out.
 
 use serde_json::{Value, json};
-use threadmesh_fuzz::targets::decide::cast::principal_from;
+use threadmesh_fuzz::targets::decide::cast::{facts, principal_from};
 use threadmesh_protocol::{
     Error, about, attestation, documents, json as rules,
     kernel::{
-        self, Answer, AuditRecord, Call, Decision, Effect, EffectKind, Entry, Evaluated, Evaluation, Fact, Query,
-        Request, Status, Step, Stored, Write,
+        self, Answer, AuditRecord, Call, Decision, Effect, EffectKind, Entry, Evaluated, Evaluation, Query, Request,
+        Status, Step, Stored, Write,
     },
     lifecycle, operations, time,
 };
@@ -124,7 +124,6 @@ fn call(call: &Call) -> Value {
 }
 
 fn decide(args: &Value, now: f64, entropy: &str) -> Result<Result<Value, Error>, String> {
-    let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
     let asked = &args["request"];
     let request = Request {
         operation: text(asked, "operation"),
@@ -156,7 +155,18 @@ fn decide(args: &Value, now: f64, entropy: &str) -> Result<Result<Value, Error>,
         Answer { query, rows, more: answer["more"].as_bool().unwrap_or(false) }
     };
     let answers: Vec<Answer> = args["answers"].as_array().ok_or("no answers")?.iter().map(answer).collect();
-    let evaluated = |value: &Value| Evaluated {
+    let evaluated = evaluated(&args["evaluated"]);
+    Ok(operations::decide(&request, &answers, &evaluated, now, entropy).map(step))
+}
+
+/// A text; empty where there is none.
+fn text(value: &Value, name: &str) -> String {
+    value[name].as_str().unwrap_or_default().to_owned()
+}
+
+/// The evaluations of a list; none where there is no list.
+pub(crate) fn evaluated(list: &Value) -> Vec<Evaluated> {
+    let read = |value: &Value| Evaluated {
         evaluation: Evaluation {
             policy: text(value, "policy"),
             hook: text(value, "hook"),
@@ -166,14 +176,7 @@ fn decide(args: &Value, now: f64, entropy: &str) -> Result<Result<Value, Error>,
         verdict: value["verdict"].as_str().map(Into::into),
         facts: facts(&value["facts"]),
     };
-    let evaluated: Vec<Evaluated> = args["evaluated"].as_array().into_iter().flatten().map(evaluated).collect();
-    Ok(operations::decide(&request, &answers, &evaluated, now, entropy).map(step))
-}
-
-fn facts(value: &Value) -> Vec<Fact> {
-    let text = |fact: &Value, name: &str| fact[name].as_str().unwrap_or_default().to_owned();
-    let fact = |fact| Fact { name: text(fact, "name"), value: text(fact, "value") };
-    value.as_array().into_iter().flatten().map(fact).collect()
+    list.as_array().into_iter().flatten().map(read).collect()
 }
 
 fn evaluation(evaluation: &Evaluation) -> Value {

@@ -1,13 +1,13 @@
 //! Scenarios: every step on one store, and its answer compared at once.
 
-use crate::matching;
+use crate::{functions, matching};
 use serde_json::{Map, Value, json};
 use threadmesh_fuzz::{
     store::Store,
-    targets::decide::{cast, rounds_with},
+    targets::decide::{cast, rounds_after},
 };
 use threadmesh_protocol::{
-    kernel::{Decision, Effect, EffectKind, Request, Status, Step},
+    kernel::{Decision, Effect, EffectKind, Evaluated, Request, Status, Step},
     time,
 };
 
@@ -23,7 +23,8 @@ pub(crate) fn judge(args: &Value) -> Result<(), String> {
         offset = step["at"].as_i64().unwrap_or(offset);
         let request = cast::request(args, step, &kept).ok_or_else(|| format!("step {}: no call", number + 1))?;
         let entropy = format!("{:064x}", number + 1);
-        let decision = perform(request, &mut store, start + offset, &entropy)?;
+        let evaluated = functions::evaluated(&step["evaluated"]);
+        let decision = perform(request, &mut store, start + offset, &entropy, &evaluated)?;
         // What a step expects is said in terms of what earlier ones kept.
         let judged = expected(step, &kept).and_then(|step| one(&step, &decision, &named));
         judged.map_err(|fault| format!("step {}, {}: {fault}", number + 1, step["method"]))?;
@@ -36,10 +37,16 @@ pub(crate) fn judge(args: &Value) -> Result<(), String> {
 }
 
 /// A call to its last page; its answer is that of the first.
-fn perform(mut request: Request, store: &mut Store, now: i64, entropy: &str) -> Result<Decision, String> {
+fn perform(
+    mut request: Request,
+    store: &mut Store,
+    now: i64,
+    entropy: &str,
+    evaluated: &[Evaluated],
+) -> Result<Decision, String> {
     let mut first = None;
     for _ in 0..COMMITS_MAX {
-        let decision = match rounds_with(&request, store, now, entropy).step {
+        let decision = match rounds_after(&request, store, now, entropy, evaluated.to_vec()).step {
             Ok(Step::Ready(decision)) => decision,
             Ok(_) if request.cursor.as_deref() != Some("timeout") => {
                 request.cursor = Some("timeout".into());

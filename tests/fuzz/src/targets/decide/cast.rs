@@ -1,7 +1,7 @@
 //! The calls of a scenario: who makes them, with what was kept of earlier answers.
 
 use serde_json::{Map, Value};
-use threadmesh_protocol::kernel::{Principal, PrincipalKind, Request};
+use threadmesh_protocol::kernel::{Fact, Principal, PrincipalKind, Request};
 
 /// The call of a step. Nothing where the step is none, or takes what was never kept.
 pub fn request(scenario: &Value, step: &Value, kept: &Map<String, Value>) -> Option<Request> {
@@ -12,8 +12,15 @@ pub fn request(scenario: &Value, step: &Value, kept: &Map<String, Value>) -> Opt
         params: step["text"].as_str().map_or(params, Into::into),
         instance: step["instance"].as_str().unwrap_or("host-1").into(),
         cursor: step["cursor"].as_str().map(Into::into),
-        context: Vec::new(),
+        context: facts(&step["context"]),
     })
+}
+
+/// The facts of a list; none where there is no list.
+pub fn facts(list: &Value) -> Vec<Fact> {
+    let text = |fact: &Value, name: &str| fact[name].as_str().unwrap_or_default().to_owned();
+    let read = |fact: &Value| Fact { name: text(fact, "name"), value: text(fact, "value") };
+    list.as_array().into_iter().flatten().map(read).collect()
 }
 
 /// The principal of that name.
