@@ -31,7 +31,7 @@ pub enum ConnectError {
     },
     /// The server does not take the token.
     #[error("{0}")]
-    Denied(Refusal),
+    Denied(Box<Refusal>),
     /// What answers is no server of ours.
     #[error("{path}: {detail}")]
     NoServer {
@@ -145,7 +145,7 @@ impl Connection {
         let mut connection = Connection { lines: BufReader::new(stream), next: 0 };
         let params = json!({"token": token.text()}).to_string();
         match connection.call("session.authenticate", &params).map_err(unreachable)? {
-            Answer::Error(text) => Err(ConnectError::Denied(Refusal::read(&text))),
+            Answer::Error(text) => Err(ConnectError::Denied(Box::new(Refusal::read(&text)))),
             Answer::Result(text) => {
                 let said: Said = serde_json::from_str(&text).map_err(|fault| no_server(fault.to_string()))?;
                 Ok((connection, said.value.principal))

@@ -66,10 +66,10 @@ fn is_json(request: &Request) -> bool {
 }
 
 async fn text(body: Body) -> Result<String, Response> {
-    let read = tokio::time::timeout(PATIENCE, read(body)).await;
-    let bytes = read.unwrap_or_else(|_| {
-        Err(answer::fault(StatusCode::REQUEST_TIMEOUT, "body-slow", "the body did not come in time"))
-    })?;
+    let Ok(read) = tokio::time::timeout(PATIENCE, read(body)).await else {
+        return Err(answer::fault(StatusCode::REQUEST_TIMEOUT, "body-slow", "the body did not come in time"));
+    };
+    let bytes = read?;
     String::from_utf8(bytes)
         .map_err(|_| answer::rpc_fault(StatusCode::BAD_REQUEST, "json-encoding", "the body is not UTF-8"))
 }

@@ -15,7 +15,7 @@ const FAILED_EFFECTS: &str = include_str!("layouts/0002-failed-effects.sql");
 /// Every file of a directory, but for what SQLite needs to read a file and leaves where it may only read.
 fn content(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = files(directory);
-    all.retain(|name, bytes| !name.ends_with("-shm") && !(name.ends_with("-wal") && bytes.is_empty()));
+    all.retain(|name, bytes| !(name.ends_with("-shm") || name.ends_with("-wal") && bytes.is_empty()));
     all
 }
 

@@ -62,7 +62,7 @@ fn what_this_host_does_not_know_is_neither_performed_nor_settled() {
     dispatcher.perform(CallEffect { name: "adapter.revoke".into(), ..known });
     let known = core.begin("unreadable", &profile, "one");
     dispatcher.perform(CallEffect { body: "{}".into(), ..known });
-    let without = |body: &mut Value| drop(body.as_object_mut().and_then(|body| body.remove("envelope")));
+    let without = |body: &mut serde_json::Value| drop(body.as_object_mut().and_then(|body| body.remove("envelope")));
     dispatcher.perform(core.begin_with("nothing-handed-over", &profile, "one", without));
     assert!(dispatcher.drain(SOON));
     for id in ["unknown-name", "unreadable", "nothing-handed-over"] {
