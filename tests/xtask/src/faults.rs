@@ -11,6 +11,8 @@
 mod catch;
 mod patch;
 mod scratch;
+#[cfg(test)]
+mod tests;
 
 use anyhow::{Result, bail, ensure};
 pub use patch::{Patch, all};
