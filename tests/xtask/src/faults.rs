@@ -5,7 +5,7 @@
 //! cargo xtask faults [--only NN,…] [--list] [--check]
 //! ```
 //!
-//! `--check` only looks whether every patch applies. The scratch copy and its builds stay in `target/faults`, so that a
+//! `--check` only looks whether every patch applies. The scratch copy and its builds stay in `target/copies/faults`, so that a
 //! fault costs the compilation of the crate that it is in. `README.md` beside the patches describes their form.
 
 mod catch;

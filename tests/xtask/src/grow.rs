@@ -2,19 +2,18 @@
 //! adapter, by hand in no other places than ARCHITECTURE.md names, and the quick tests pass there.
 //!
 //! What is added stands in `tests/xtask/grow/`. A place is a file that somebody has to write in; what `cargo xtask codegen`
-//! writes is none.
+//! writes is none. The copy and what it builds stay in `target/copies/grow`.
 
 mod edit;
 
+use crate::copy::Copy;
 use anyhow::{Context, Result, ensure};
 use edit::Edit;
 use serde::Deserialize;
 use std::collections::BTreeSet;
-use std::{env, fs, path::Path, path::PathBuf, process::Command, time::Instant};
+use std::{fs, path::Path, path::PathBuf, time::Instant};
 
 const FOLDER: &str = "tests/xtask/grow";
-/// Where the copy has what it builds.
-const BUILT: &str = "target";
 
 /// What cargo is asked for in the copy, one after the other: the generators and the schemas, judged by an outside validator;
 /// the unit tests of the rules; then, over the selection of packages for which `cargo test` has compiled everything, every
@@ -44,21 +43,20 @@ struct Grown {
 /// more than it may, or which step failed.
 pub fn check(root: &Path) -> Result<()> {
     let start = Instant::now();
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let tree = target.join("grow");
-    copy(root, &tree)?;
+    let copy = Copy::new(root, "grow", |_, bytes| Ok(bytes))?;
+    println!("{} s: copied", start.elapsed().as_secs());
     let all = grown(root)?;
     let mut report = Vec::new();
     for grown in &all {
         for edit in grown.edits.iter().chain(&grown.shown_in) {
-            edit.apply(root, &tree).with_context(|| format!("{}: {}", grown.kind, edit.file))?;
+            edit.apply(root, &copy.tree).with_context(|| format!("{}: {}", grown.kind, edit.file))?;
         }
         let places: BTreeSet<&str> = grown.edits.iter().map(|edit| edit.file.as_str()).collect();
         ensure!(places.len() <= grown.most, "{} takes {} places: {places:?}", grown.kind, places.len());
         report.push((grown, places));
     }
     for step in STEPS {
-        run(&tree, &target, step)?;
+        run(&copy, step)?;
         println!("{} s: cargo {step}", start.elapsed().as_secs());
     }
     for (grown, places) in report {
@@ -82,57 +80,16 @@ fn grown(root: &Path) -> Result<Vec<Grown>> {
     paths.iter().map(read).collect()
 }
 
-/// Makes `tree` a copy of what belongs to the project under `root`. A file that is the same already is left as it is, so
-/// that a second run builds no more than it must.
-fn copy(root: &Path, tree: &Path) -> Result<()> {
-    let listed = Command::new("git")
-        .args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"])
-        .current_dir(root)
-        .output()
-        .context("git lists the files")?;
-    ensure!(listed.status.success(), "git cannot list the files of {}", root.display());
-    let names = String::from_utf8(listed.stdout)?;
-    let names: BTreeSet<&str> = names.split_terminator('\0').filter(|name| root.join(name).is_file()).collect();
-    for name in &names {
-        let bytes = fs::read(root.join(name))?;
-        let to = tree.join(name);
-        if fs::read(&to).ok().as_ref() != Some(&bytes) {
-            fs::create_dir_all(to.parent().context("a file has a folder")?)?;
-            fs::write(to, bytes)?;
-        }
-    }
-    let mut folders = vec![tree.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
-            let name = path.strip_prefix(tree)?.to_string_lossy().into_owned();
-            match path.is_dir() {
-                true if name == BUILT => {}
-                true => folders.push(path),
-                false if names.contains(name.as_str()) => {}
-                false => fs::remove_file(path)?,
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Runs cargo in the copy. What is built on the way is shared with the tree itself, so that crates of others are not built
-/// again; what comes out (programs have the same names) stays in the copy.
-fn run(tree: &Path, target: &Path, command: &str) -> Result<()> {
-    let output = Command::new(env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
-        .args(command.split(' '))
-        .current_dir(tree)
-        .env("CARGO_TARGET_DIR", tree.join(BUILT))
-        .env("CARGO_BUILD_BUILD_DIR", target)
-        .output()?;
+/// Runs cargo in the copy; an error has the end of what it said.
+fn run(copy: &Copy, command: &str) -> Result<()> {
+    let output = copy.cargo(&command.split(' ').collect::<Vec<_>>())?;
     let said = || {
         let text = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
         let text = String::from_utf8_lossy(&text).into_owned();
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(60)..].join("\n")
     };
-    ensure!(output.status.success(), "cargo {command} failed in {}:\n{}", tree.display(), said());
+    ensure!(output.status.success(), "cargo {command} failed in {}:\n{}", copy.tree.display(), said());
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 pub mod against;
 pub mod behaviours;
 pub mod codegen;
+pub mod copy;
 pub mod coverage;
 pub mod faults;
 pub mod grow;

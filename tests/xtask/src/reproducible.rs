@@ -1,13 +1,14 @@
 //! Builds the guest from two other paths with two other CARGO_HOMEs, and compares the components' digests.
 
-use anyhow::{Context, Result, bail, ensure};
+use crate::copy;
+use anyhow::{Result, bail, ensure};
 use std::{env, fs, path::Path, process::Command};
 
 /// The digests of both components, built in a copy of `root` below `place` with its own CARGO_HOME.
 fn digests(root: &Path, place: &Path) -> Result<String> {
     let (source, home) = (place.join("source"), place.join("home"));
     fs::create_dir_all(&home)?;
-    copy(root, &source)?;
+    copy::tree(root, &source, |_, bytes| Ok(bytes))?;
     if let Some(config) = cargo_home().map(|home| home.join("config.toml")).filter(|config| config.is_file()) {
         fs::copy(config, home.join("config.toml"))?;
     }
@@ -31,20 +32,6 @@ fn digests(root: &Path, place: &Path) -> Result<String> {
 
 fn cargo_home() -> Option<std::path::PathBuf> {
     env::var_os("CARGO_HOME").map(Into::into).or_else(|| env::home_dir().map(|home| home.join(".cargo")))
-}
-
-/// Copies what git tracks, as it is in the working tree.
-fn copy(root: &Path, target: &Path) -> Result<()> {
-    let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(root).output()?;
-    ensure!(listed.status.success(), "not a git checkout");
-    for name in String::from_utf8(listed.stdout)?.split('\0').filter(|name| !name.is_empty()) {
-        let to = target.join(name);
-        fs::create_dir_all(to.parent().context("a file has a folder")?)?;
-        if root.join(name).is_file() {
-            fs::copy(root.join(name), to)?;
-        }
-    }
-    Ok(())
 }
 
 /// Fails if the digests differ.
