@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 use threadmesh_runtime::store::{
     Answer, Applied, ApplyError, Batch, Changes, EffectLease, Epoch, LeasedEffect, MemoryStore, Query, ReadSet, Scrub,
-    Store, StoreError,
+    Snapshot, Store, StoreError,
 };
 use threadmesh_runtime::wit::PrincipalKind;
 
@@ -27,13 +27,25 @@ struct CountingBatch<'a> {
     rows: Arc<AtomicUsize>,
 }
 
+struct CountingSnapshot<'a> {
+    inner: Box<dyn Snapshot + 'a>,
+    rows: &'a AtomicUsize,
+}
+
+impl Snapshot for CountingSnapshot<'_> {
+    fn read(&mut self, queries: &[Query]) -> Result<Vec<Answer>, StoreError> {
+        self.inner.read(queries).inspect(|answers| count(self.rows, answers))
+    }
+}
+
 fn count(rows: &AtomicUsize, answers: &[Answer]) {
     rows.fetch_add(answers.iter().map(|answer| answer.rows.len()).sum(), SeqCst);
 }
 
 impl Store for Counting {
-    fn read(&self, queries: &[Query]) -> Result<Vec<Answer>, StoreError> {
-        self.inner.read(queries).inspect(|answers| count(&self.rows, answers))
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
+        let inner = self.inner.snapshot()?;
+        Ok(Box::new(CountingSnapshot { inner, rows: &self.rows }))
     }
 
     fn begin(&self) -> Result<Box<dyn Batch + '_>, StoreError> {

@@ -46,9 +46,15 @@ use std::time::{Duration, Instant};
 
 /// A place where facts are kept. Shared by all threads of a host; possibly by other processes too.
 pub trait Store: Send + Sync {
-    /// The answers to `queries`, in their order and from one consistent snapshot of what is committed.
-    /// Does not wait for a batch, and does not see what an open batch has applied.
-    fn read(&self, queries: &[Query]) -> Result<Vec<Answer>, StoreError>;
+    /// What is committed at this moment, to be read from any number of times: whatever is committed later, the answers stay
+    /// as they are. Does not wait for a batch, and does not see what an open batch has applied. A store may have few places
+    /// for snapshots: whoever has one drops it soon, and asks the store for nothing else until then.
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError>;
+
+    /// The answers to `queries`, in their order and from a [`Store::snapshot`] of their own.
+    fn read(&self, queries: &[Query]) -> Result<Vec<Answer>, StoreError> {
+        self.snapshot()?.read(queries)
+    }
 
     /// The exclusive write batch: one transaction. Waits for its turn, in the order of arrival within the process and
     /// without starving between processes, and gives up with [`StoreError::Busy`] after the store's limit.
@@ -103,6 +109,12 @@ pub trait Store: Send + Sync {
 
     /// When the next stored effect falls due (or its lease ends), in milliseconds; nothing where there is none.
     fn next_effect_due(&self) -> Result<Option<i64>, StoreError>;
+}
+
+/// A consistent view of what was committed when it was taken.
+pub trait Snapshot {
+    /// The answers to `queries`, in their order.
+    fn read(&mut self, queries: &[Query]) -> Result<Vec<Answer>, StoreError>;
 }
 
 /// An exclusive write transaction. Dropping it without [`Batch::commit`] leaves no trace.

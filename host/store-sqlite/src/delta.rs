@@ -37,7 +37,7 @@ pub(crate) struct Record {
 }
 
 /// The changes of one or more batches.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Delta {
     facts: HashMap<i64, Option<Fact>>,
     fact_keys: Keys,
@@ -112,6 +112,11 @@ impl Delta {
     pub fn add_record<'k>(&mut self, position: i64, record: Record, keys: impl IntoIterator<Item = Key<'k>>) {
         keys.into_iter().for_each(|key| self.audit_keys.mark(key, Mark { stamp: position, there: true }));
         self.audit.insert(position, record);
+    }
+
+    /// How many rows and audit records change.
+    pub fn len(&self) -> usize {
+        self.facts.len() + self.audit.len()
     }
 
     /// Adds what lay over this one.

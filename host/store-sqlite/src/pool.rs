@@ -28,9 +28,26 @@ struct Idle {
 }
 
 /// A connection that goes back to the pool when it is dropped.
-struct Lent<'a> {
+#[derive(Debug)]
+pub(crate) struct Lent<'a> {
     pool: &'a Pool,
     conn: Option<Conn>,
+    /// How long it took to get it.
+    waited: Duration,
+}
+
+impl Lent<'_> {
+    /// The connection.
+    pub fn conn(&self) -> Result<&Conn, StoreError> {
+        self.conn.as_ref().ok_or_else(|| StoreError::misuse("a lent connection is gone"))
+    }
+
+    /// Does `what`, again where others are in the way.
+    pub fn insist<T>(&self, what: impl FnMut(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        let (began, conn) = (Instant::now(), self.conn()?);
+        conn.wait_at_most(self.pool.options.busy_limit.saturating_sub(self.waited));
+        conn.insist(what).map_err(|error| store_error(error, self.waited + began.elapsed()))
+    }
 }
 
 impl Pool {
@@ -41,26 +58,24 @@ impl Pool {
 
     /// Reads with one of the connections, in one snapshot. `what` is done again where others are in the way.
     pub fn read<T>(&self, what: impl FnMut(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
-        let began = Instant::now();
-        let lent = self.lend()?;
-        let Some(conn) = &lent.conn else { return Err(StoreError::misuse("a lent connection is gone")) };
-        conn.wait_at_most(self.options.busy_limit.saturating_sub(began.elapsed()));
-        conn.insist(what).map_err(|error| store_error(error, began.elapsed()))
+        self.lend()?.insist(what)
     }
 
-    fn lend(&self) -> Result<Lent<'_>, StoreError> {
+    /// One of the connections, as soon as there is one.
+    pub fn lend(&self) -> Result<Lent<'_>, StoreError> {
         let began = Instant::now();
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(conn) = idle.connections.pop() {
-                return Ok(Lent { pool: self, conn: Some(conn) });
+                return Ok(Lent { pool: self, conn: Some(conn), waited: began.elapsed() });
             }
             if idle.open < self.options.readers.max(1) {
                 idle.open += 1;
                 drop(idle);
                 // Counts as lent from here on: dropped without a connection, it makes room again.
-                let mut lent = Lent { pool: self, conn: None };
+                let mut lent = Lent { pool: self, conn: None, waited: Duration::ZERO };
                 lent.conn = Some(self.open().map_err(|error| store_error(error, began.elapsed()))?);
+                lent.waited = began.elapsed();
                 return Ok(lent);
             }
             let left = self.options.busy_limit.saturating_sub(began.elapsed());

@@ -1,11 +1,13 @@
 //! What is committed and not in the tables yet, as this process knows it: the journal, read once and kept up to date.
 //!
 //! Whoever reads sees the tables through it. Both must be of the same moment: a reader holds the lock while it takes its
-//! snapshot, so that nothing known here can be newer than the snapshot, and catches up where the snapshot is newer.
+//! snapshot, so that nothing known here can be newer than the snapshot, and catches up where the snapshot is newer. Whoever
+//! keeps a snapshot ([`Moment`]) shares what was known with it, and holds no lock: commits lie over that as levels of their
+//! own until nobody shares what is below.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use rusqlite::Connection;
 use threadmesh_runtime::store::{Query, Row};
@@ -33,16 +35,31 @@ pub(crate) struct Recent {
 #[derive(Debug)]
 struct State {
     place: Place,
-    delta: Delta,
-    memory: Memory,
+    /// The topmost last; never empty. Each has more than twice what is in the one over it.
+    levels: Vec<Arc<Delta>>,
+    memory: Arc<Memory>,
+}
+
+/// What a process knew at a moment, for as long as a snapshot of then is read.
+#[derive(Debug)]
+pub(crate) struct Moment {
+    levels: Vec<Arc<Delta>>,
+    memory: Arc<Memory>,
+}
+
+impl Moment {
+    /// Looks at the tables of the snapshot that this was told of.
+    pub fn through<T>(&self, conn: &Connection, what: impl FnOnce(&View<'_>) -> T) -> T {
+        let levels: Vec<&Delta> = self.levels.iter().rev().map(Arc::as_ref).collect();
+        what(&View { conn, levels: &levels, memory: &self.memory, absent: None })
+    }
 }
 
 impl Recent {
     /// Of a file that was opened with `format`; nothing is known yet.
     pub fn new(format: Format) -> Self {
         // A turn that no file has, so that the first one to look reads the journal.
-        let place = Place { settled: -1, slots: 0 };
-        Self { format, state: RwLock::new(State { place, delta: Delta::default(), memory: Memory::default() }) }
+        Self { format, state: RwLock::new(State::new(Place { settled: -1, slots: 0 })) }
     }
 
     /// As it was when the file was opened.
@@ -56,22 +73,18 @@ impl Recent {
         conn: &Connection,
         what: impl FnOnce(&View<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
-        let result = self.in_snapshot(conn, what);
-        // Nothing is open where the snapshot could not be taken.
-        let ended = if conn.is_autocommit() { Ok(0) } else { conn.prepare_cached("ROLLBACK")?.execute([]) };
-        result.and_then(|value| ended.map(|_| value))
+        let result = self.snapshot(conn).and_then(|moment| moment.through(conn, what));
+        let ended = end(conn);
+        result.and_then(|value| ended.map(|()| value))
     }
 
-    fn in_snapshot<T>(
-        &self,
-        conn: &Connection,
-        what: impl FnOnce(&View<'_>) -> rusqlite::Result<T>,
-    ) -> rusqlite::Result<T> {
+    /// Begins a snapshot of `conn`, which [`end`] ends, also where this fails; and what is known of the moment.
+    pub fn snapshot(&self, conn: &Connection) -> rusqlite::Result<Moment> {
         {
             let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
             begin(conn)?;
             if state.place == self.place(conn)? {
-                return what(&View { conn, levels: &[&state.delta], memory: &state.memory, absent: None });
+                return Ok(state.moment());
             }
             conn.prepare_cached("ROLLBACK")?.execute([])?;
         }
@@ -79,7 +92,7 @@ impl Recent {
         // Somebody may have come further than that snapshot; nobody does while this lock is held.
         begin(conn)?;
         state.catch_up(conn, self.place(conn)?)?;
-        what(&View { conn, levels: &[&state.delta], memory: &state.memory, absent: None })
+        Ok(state.moment())
     }
 
     /// Where the snapshot of `conn` stands, if this store may read it.
@@ -104,12 +117,14 @@ impl Recent {
         what: impl FnOnce(&View<'_>) -> T,
     ) -> T {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        what(&View { conn, levels: &[layer, &state.delta], memory: &state.memory, absent: Some(absent) })
+        let levels: Vec<&Delta> = std::iter::once(layer).chain(state.levels.iter().rev().map(Arc::as_ref)).collect();
+        what(&View { conn, levels: &levels, memory: &state.memory, absent: Some(absent) })
     }
 
     /// Calls `what` with the journal.
     pub fn with<T>(&self, what: impl FnOnce(&Delta) -> T) -> T {
-        what(&self.state.read().unwrap_or_else(PoisonError::into_inner).delta)
+        let journal = self.state.write().unwrap_or_else(PoisonError::into_inner).whole();
+        what(&journal)
     }
 
     /// `layer` was committed and led from one place to another one. A reader may have learned of it already.
@@ -120,23 +135,60 @@ impl Recent {
         }
         state.place = to;
         if from.settled == to.settled {
-            state.delta.absorb(layer);
+            state.push(layer);
             return;
         }
-        let old = (std::mem::take(&mut state.delta), std::mem::take(&mut state.memory));
+        let old = std::mem::replace(&mut *state, State::new(to));
         drop(state);
         drop(old);
     }
 }
 
 impl State {
+    /// Nothing is known at `place`.
+    fn new(place: Place) -> Self {
+        Self { place, levels: vec![Arc::default()], memory: Arc::default() }
+    }
+
+    fn moment(&self) -> Moment {
+        Moment { levels: self.levels.clone(), memory: Arc::clone(&self.memory) }
+    }
+
+    /// Adds what lies over all that is known. What somebody shares is copied, and then only when as much again has come: so
+    /// levels are few, and each row is copied a few times at most however many snapshots there are.
+    fn push(&mut self, layer: Delta) {
+        let mut upper = layer;
+        while let Some(mut below) = self.levels.pop() {
+            let shared = Arc::get_mut(&mut below).is_none();
+            if shared && below.len() > 2 * upper.len() {
+                self.levels.push(below);
+                break;
+            }
+            let mut joined = Arc::unwrap_or_clone(below);
+            joined.absorb(upper);
+            upper = joined;
+        }
+        self.levels.push(Arc::new(upper));
+    }
+
+    /// All that is known, as one.
+    fn whole(&mut self) -> Arc<Delta> {
+        let mut levels = std::mem::take(&mut self.levels).into_iter();
+        let mut whole = levels.next().unwrap_or_default();
+        for level in levels {
+            Arc::make_mut(&mut whole).absorb(Arc::unwrap_or_clone(level));
+        }
+        self.levels.push(Arc::clone(&whole));
+        whole
+    }
+
     fn catch_up(&mut self, conn: &Connection, place: Place) -> rusqlite::Result<()> {
         if self.place.settled != place.settled || self.place.slots > place.slots {
-            *self = Self { place: Place { slots: 0, ..place }, delta: Delta::default(), memory: Memory::default() };
+            *self = Self::new(Place { slots: 0, ..place });
         }
         let (used, mut layers) = (self.place.slots, Vec::new());
         journal::load(conn, used, place, |layer| layers.push(layer))?;
-        layers.into_iter().for_each(|layer| self.delta.absorb(layer));
+        layers.into_iter().for_each(|layer| self.push(layer));
         self.place = place;
         Ok(())
     }
@@ -144,6 +196,11 @@ impl State {
 
 fn begin(conn: &Connection) -> rusqlite::Result<()> {
     conn.prepare_cached("BEGIN")?.execute([]).map(|_| ())
+}
+
+/// Ends the snapshot of `conn`, if it has one.
+pub(crate) fn end(conn: &Connection) -> rusqlite::Result<()> {
+    if conn.is_autocommit() { Ok(()) } else { conn.prepare_cached("ROLLBACK")?.execute([]).map(|_| ()) }
 }
 
 /// Answers of the tables, which stay as they are until the journal is carried over.

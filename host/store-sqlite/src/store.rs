@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use threadmesh_runtime::store::{Answer, Batch, EffectLease, LeasedEffect, Query, Scrub, Store, StoreError, Turn};
+use threadmesh_runtime::store::{
+    Answer, Batch, EffectLease, LeasedEffect, Query, Scrub, Snapshot, Store, StoreError, Turn,
+};
 
 use crate::batch::{Shared, SqliteBatch, Writer};
 use crate::check::{FailedEffect, failed_effects, inner_check};
@@ -16,9 +18,9 @@ use crate::names::Names;
 use crate::open::{Opened, examine, integrity_check, open};
 use crate::options::{Options, Synchronous};
 use crate::outbox;
-use crate::pool::Pool;
+use crate::pool::{Lent, Pool};
 use crate::query;
-use crate::recent::Recent;
+use crate::recent::{Moment, Recent, end};
 use crate::schema::{MIGRATIONS, Migration};
 use crate::view::View;
 use crate::watch::Watch;
@@ -157,10 +159,40 @@ impl SqliteStore {
     }
 }
 
+/// A connection with an open snapshot, and what the journal held at that moment.
+struct SqliteSnapshot<'a> {
+    store: &'a SqliteStore,
+    lent: Lent<'a>,
+    moment: Moment,
+}
+
+impl Snapshot for SqliteSnapshot<'_> {
+    fn read(&mut self, queries: &[Query]) -> Result<Vec<Answer>, StoreError> {
+        let (store, moment) = (self.store, &self.moment);
+        let answers = |view: &View<'_>| queries.iter().map(|query| store.answer(view, query)).collect();
+        self.lent.insist(|conn| moment.through(conn, answers))
+    }
+}
+
+impl Drop for SqliteSnapshot<'_> {
+    fn drop(&mut self) {
+        // A connection whose snapshot did not end is not lent again.
+        let _ = self.lent.conn().map(|conn| end(&conn.raw));
+    }
+}
+
 impl Store for SqliteStore {
-    fn read(&self, queries: &[Query]) -> Result<Vec<Answer>, StoreError> {
-        let answers = |view: &View<'_>| queries.iter().map(|query| self.answer(view, query)).collect();
-        self.reading(|conn| self.recent.read(conn, answers))
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
+        self.glance()?;
+        let lent = self.pool.lend()?;
+        let moment = lent.insist(|conn| {
+            let moment = self.recent.snapshot(conn);
+            if moment.is_err() {
+                end(conn)?;
+            }
+            moment
+        })?;
+        Ok(Box::new(SqliteSnapshot { store: self, lent, moment }))
     }
 
     fn begin(&self) -> Result<Box<dyn Batch + '_>, StoreError> {

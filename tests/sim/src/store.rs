@@ -16,7 +16,7 @@ use std::{
 };
 use threadmesh_runtime::store::{
     Answer, Applied, ApplyError, Batch, Changes, Conflict, EffectLease, Epoch, LeasedEffect, Query, ReadSet, Scrub,
-    Store, StoreError,
+    Snapshot, Store, StoreError,
 };
 
 /// A host's connection.
@@ -105,17 +105,33 @@ fn io(detail: &str) -> StoreError {
     StoreError::Io { detail: detail.into() }
 }
 
-impl Store for FaultyStore {
-    fn read(&self, queries: &[Query]) -> Result<Vec<Answer>, StoreError> {
-        self.reach()?;
-        self.looks.fetch_add(1, Relaxed);
-        if self.fault(&["store-read-failed"]).is_some() {
+/// A snapshot that is taken when it is first read from.
+struct Look<'s> {
+    store: &'s FaultyStore,
+    taken: Option<Box<dyn Snapshot + 's>>,
+}
+
+impl Snapshot for Look<'_> {
+    fn read(&mut self, queries: &[Query]) -> Result<Vec<Answer>, StoreError> {
+        self.store.reach()?;
+        self.store.looks.fetch_add(1, Relaxed);
+        if self.store.fault(&["store-read-failed"]).is_some() {
             return Err(io("the read failed"));
         }
-        if let Some(world) = self.world.upgrade() {
-            world.race_in_read(self);
+        if let Some(world) = self.store.world.upgrade() {
+            world.race_in_read(self.store);
         }
-        self.sound(self.inner.read(queries))
+        let found = match &mut self.taken {
+            Some(snapshot) => snapshot.read(queries),
+            taken => self.store.inner.snapshot().and_then(|snapshot| taken.insert(snapshot).read(queries)),
+        };
+        self.store.sound(found)
+    }
+}
+
+impl Store for FaultyStore {
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
+        Ok(Box::new(Look { store: self, taken: None }))
     }
 
     fn begin(&self) -> Result<Box<dyn Batch + '_>, StoreError> {

@@ -5,7 +5,7 @@
 use super::{HostError, convert, replay::ReplayFiles};
 use crate::{
     Core, CoreError, Session, codes, driver,
-    store::{self, Batch, Store, StoreError},
+    store::{self, Batch, Snapshot, Store, StoreError},
     wit::{self, Answer, Decision, Evaluated, Query, Request, Step, StepKind, Waiting},
 };
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -40,21 +40,23 @@ impl<E: Into<HostError>> From<E> for Fault {
 pub(super) enum Facts<'r> {
     /// From an open batch, in which nothing moves between two rounds.
     Batch(&'r mut dyn Batch),
-    /// From snapshots: every round reads all facts anew, so that the decision saw one state and no mixture.
-    Snapshots(&'r dyn Store),
+    /// From one snapshot for all rounds, taken at the first question: what others commit meanwhile raises no new ones.
+    Snapshot(&'r dyn Store, Option<Box<dyn Snapshot + 'r>>),
 }
 
-impl Facts<'_> {
-    /// Answers `queries`, and those in `answers` again where that is needed.
+impl<'r> Facts<'r> {
+    /// What is committed in `store`.
+    pub fn committed(store: &'r dyn Store) -> Self {
+        Self::Snapshot(store, None)
+    }
+
+    /// Answers `queries`.
     fn read(&mut self, queries: Vec<Query>, answers: &mut Vec<Answer>) -> Result<(), Fault> {
-        let mut asked: Vec<store::Query> = Vec::with_capacity(answers.len() + queries.len());
-        if let Self::Snapshots(_) = self {
-            asked.extend(answers.drain(..).map(|answer| convert::query(answer.query)));
-        }
-        asked.extend(queries.into_iter().map(convert::query));
+        let asked: Vec<store::Query> = queries.into_iter().map(convert::query).collect();
         let found = match self {
             Self::Batch(batch) => batch.read(&asked),
-            Self::Snapshots(store) => store.read(&asked),
+            Self::Snapshot(_, Some(snapshot)) => snapshot.read(&asked),
+            Self::Snapshot(store, taken) => store.snapshot().and_then(|snapshot| taken.insert(snapshot).read(&asked)),
         };
         let found = found.map_err(Fault::Store)?;
         if found.len() != asked.len() {

@@ -32,7 +32,7 @@ impl Inner {
         for _ in 0..TRIES_MAX {
             let now = self.time_for_reading()?;
             let entropy = self.entropy.draw()?;
-            let facts = Facts::Snapshots(self.store.as_ref());
+            let facts = Facts::committed(self.store.as_ref());
             let decided = self.decider().decide(&job.request, now, &entropy, facts).map_err(|fault| match fault {
                 Fault::Here(error) => error,
                 Fault::Store(error) => error.into(),

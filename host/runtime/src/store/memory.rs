@@ -6,14 +6,14 @@
 mod layer;
 mod tables;
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use self::layer::Layer;
 use self::tables::{Outbox, Tables, View};
 use super::{
-    Answer, Applied, ApplyError, Batch, Changes, EffectLease, Epoch, LeasedEffect, Query, ReadSet, Scrub, Store,
-    StoreError, Turn, TurnGuard,
+    Answer, Applied, ApplyError, Batch, Changes, EffectLease, Epoch, LeasedEffect, Query, ReadSet, Scrub, Snapshot,
+    Store, StoreError, Turn, TurnGuard,
 };
 
 /// How long a batch waits for its turn.
@@ -23,7 +23,7 @@ const WAIT: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     turn: Turn,
-    tables: RwLock<Tables>,
+    tables: RwLock<Arc<Tables>>,
 }
 
 impl MemoryStore {
@@ -32,27 +32,29 @@ impl MemoryStore {
         Self::default()
     }
 
-    fn committed(&self) -> RwLockReadGuard<'_, Tables> {
-        self.tables.read().unwrap_or_else(PoisonError::into_inner)
+    fn committed(&self) -> Arc<Tables> {
+        Arc::clone(&self.tables.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn committed_mut(&self) -> RwLockWriteGuard<'_, Tables> {
-        self.tables.write().unwrap_or_else(PoisonError::into_inner)
+    /// Changes what is committed; whoever looks at it meanwhile goes on seeing it as it was.
+    fn change<T>(&self, change: impl FnOnce(&mut Tables) -> T) -> T {
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        change(Arc::make_mut(&mut tables))
     }
 
     /// Changes the outbox in a transaction of its own.
     fn change_outbox<T>(&self, change: impl FnOnce(&mut Outbox) -> T) -> Result<T, StoreError> {
         let _turn = self.turn.take(WAIT)?;
-        let mut tables = self.committed_mut();
-        tables.commits += 1;
-        Ok(change(&mut tables.outbox))
+        Ok(self.change(|tables| {
+            tables.commits += 1;
+            change(&mut tables.outbox)
+        }))
     }
 }
 
 impl Store for MemoryStore {
-    fn read(&self, queries: &[Query]) -> Result<Vec<Answer>, StoreError> {
-        let tables = self.committed();
-        Ok(queries.iter().map(|query| View { base: &tables, layer: None }.answer(query)).collect())
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
+        Ok(Box::new(MemorySnapshot(self.committed())))
     }
 
     fn begin(&self) -> Result<Box<dyn Batch + '_>, StoreError> {
@@ -98,6 +100,15 @@ impl Store for MemoryStore {
     }
 }
 
+/// The tables as they were.
+struct MemorySnapshot(Arc<Tables>);
+
+impl Snapshot for MemorySnapshot {
+    fn read(&mut self, queries: &[Query]) -> Result<Vec<Answer>, StoreError> {
+        Ok(queries.iter().map(|query| View { base: &self.0, layer: None }.answer(query)).collect())
+    }
+}
+
 /// A batch of a [`MemoryStore`].
 struct MemoryBatch<'a> {
     store: &'a MemoryStore,
@@ -139,9 +150,10 @@ impl Batch for MemoryBatch<'_> {
 
     fn commit(self: Box<Self>) -> Result<(), StoreError> {
         if self.changed {
-            let mut tables = self.store.committed_mut();
-            tables.commits += 1;
-            self.layer.merge_into(&mut tables);
+            self.store.change(|tables| {
+                tables.commits += 1;
+                self.layer.merge_into(tables);
+            });
         }
         Ok(())
     }

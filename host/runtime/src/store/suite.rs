@@ -32,6 +32,7 @@ pub const CASES: &[(&str, Case)] = &[
     ("pages by rows and by bytes", reads::pages),
     ("keys compare by bytes", reads::keys_compare_by_bytes),
     ("odd keys and texts", reads::odd_keys_and_texts),
+    ("a snapshot stays as it is", reads::snapshots),
     ("large texts", reads::large_texts),
     ("many queries, one snapshot", reads::one_snapshot),
     ("index keys are replaced", writes::index_keys_are_replaced),

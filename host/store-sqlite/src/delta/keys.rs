@@ -17,7 +17,7 @@ pub(crate) struct Mark {
 }
 
 /// The marks of one key: nearly always one, which is kept without an allocation of its own.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Marks {
     One([Mark; 1]),
     /// In the order of stamps; may be empty.
@@ -25,7 +25,7 @@ enum Marks {
 }
 
 /// By the number of the index, then by the key.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Keys(BTreeMap<i64, BTreeMap<String, Marks>>);
 
 impl Keys {

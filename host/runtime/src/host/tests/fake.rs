@@ -4,7 +4,7 @@ use crate::{
     Core, CoreError, Outcome, Session,
     store::{
         Answer as Found, Applied, ApplyError, Batch, Changes, EffectLease, Epoch, LeasedEffect, Query as Asked,
-        ReadSet, Store, StoreError,
+        ReadSet, Snapshot, Store, StoreError,
     },
     wit::{
         Answer, Call, Checked, Decision, Effect, EffectKind, Error, Evaluated, Frame, Group, Operation, Principal,
@@ -116,6 +116,15 @@ impl Toy<'_> {
                 1 => needs(&[name.split(' ').nth(1).unwrap()]),
                 _ => step(ready(format!("{} {}", read(&answers[0]).1, read(&answers[1]).1))),
             },
+            // What the first counter says is the name of the one to ask for next.
+            ("follow", None) => needs(&[name]),
+            ("follow", Some(answer)) => {
+                let next = read(answer).1.to_string();
+                match answers.iter().any(|answer| answer.query.start == next) {
+                    true => step(ready(next)),
+                    false => needs(&[&next]),
+                }
+            }
             ("until-one", Some(answer)) if read(answer).1 == 0 => {
                 let waiting = Some(Waiting { topics: vec![name.into()], until: 9e12 });
                 wait(waiting)
@@ -182,7 +191,7 @@ impl Session for Toy<'_> {
 
     fn operations(&mut self) -> Result<Vec<Operation>, CoreError> {
         let writing = ["add", "wrong", "pages", "forever", "refuse", "effects", "trap", "panic", "stamp"];
-        let reading = ["get", "read-at", "sneak", "both", "until-one", "until-soon", "time"];
+        let reading = ["get", "read-at", "sneak", "both", "follow", "until-one", "until-soon", "time"];
         let operation =
             |name: &&str, read_only| Operation { name: (*name).into(), read_only, internal: false, row: "{}".into() };
         Ok(writing
@@ -292,14 +301,8 @@ impl<S> Watched<S> {
 }
 
 impl<S: Store> Store for Watched<S> {
-    fn read(&self, queries: &[Asked]) -> Result<Vec<Found>, StoreError> {
-        let number = self.reads.fetch_add(1, SeqCst) + 1;
-        let run = self.before_read.lock().unwrap().take();
-        if let Some(run) = run {
-            run(number);
-            *self.before_read.lock().unwrap() = Some(run);
-        }
-        self.inner.read(queries)
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StoreError> {
+        Ok(Box::new(Look { store: self, inner: None }))
     }
     fn begin(&self) -> Result<Box<dyn Batch + '_>, StoreError> {
         if let Some(error) = self.begin_fails.lock().unwrap().clone() {
@@ -335,6 +338,27 @@ impl<S: Store> Store for Watched<S> {
     }
     fn scrub(&self, wait: std::time::Duration) -> Result<crate::store::Scrub, StoreError> {
         self.inner.scrub(wait)
+    }
+}
+
+/// A snapshot that is taken when it is first read from, after what comes before that reading.
+struct Look<'s, S> {
+    store: &'s Watched<S>,
+    inner: Option<Box<dyn Snapshot + 's>>,
+}
+
+impl<S: Store> Snapshot for Look<'_, S> {
+    fn read(&mut self, queries: &[Asked]) -> Result<Vec<Found>, StoreError> {
+        let number = self.store.reads.fetch_add(1, SeqCst) + 1;
+        let run = self.store.before_read.lock().unwrap().take();
+        if let Some(run) = run {
+            run(number);
+            *self.store.before_read.lock().unwrap() = Some(run);
+        }
+        match &mut self.inner {
+            Some(inner) => inner.read(queries),
+            taken => taken.insert(self.store.inner.snapshot()?).read(queries),
+        }
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) struct Counters {
 }
 
 /// Everything that is committed.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Tables {
     pub rows: BTreeMap<RowKey, StoredRow>,
     pub entries: BTreeMap<EntryKey, ()>,

@@ -2,7 +2,7 @@
 
 use super::Factory;
 use super::help::*;
-use crate::store::{Changes, Conflict, Query};
+use crate::store::{AUDIT, Changes, Conflict, Query, Snapshot};
 
 pub(super) fn new_store_is_empty(factory: Factory<'_>) {
     let store = factory();
@@ -74,6 +74,39 @@ pub(super) fn exact_index_keys(factory: Factory<'_>) {
     assert_eq!(ids(&*store, &Query { limit: 1, ..range("c", "i", "s", "t") }), ["3"]);
     assert_eq!(ids(&*store, &exact("c", "i", "sam")), [""; 0]);
     assert_eq!(ids(&*store, &exact("c", "i", "2")), ["2"]);
+}
+
+/// What is read later from a snapshot is as old as what was read first, over any number of commits.
+pub(super) fn snapshots(factory: Factory<'_>) {
+    let store = factory();
+    let all = range("c", "i", "", "z");
+    let rows = ["a", "b"].map(|id| put("c", id, 0, "old", &[("i", id)]));
+    let old = Changes { audit: vec![audit("old", &[("of", "a")])], ..writes(rows.into()) };
+    commit(&*store, &old);
+    let (expected, records) = (read(&*store, &all), read(&*store, &exact(AUDIT, "of", "a")));
+    let mut first = store.snapshot().expect("a snapshot");
+    let seen = |snapshot: &mut dyn Snapshot| {
+        let queries = [all.clone(), point("c", "b"), exact(AUDIT, "of", "a")];
+        let [found, b, told] = snapshot.read(&queries).expect("answers").try_into().expect("three answers");
+        assert_eq!((b.rows.len(), told), (1, records.clone()));
+        found
+    };
+    assert_eq!(seen(&mut *first), expected);
+    commit(&*store, &writes(vec![remove("c", "b", 1)]));
+    for revision in 1..=40 {
+        let write = put("c", "a", revision, "new", &[("i", &format!("m{revision}"))]);
+        let more = put("c", &format!("n{revision}"), 0, "new", &[("i", "n")]);
+        let changes = Changes { audit: vec![audit("new", &[("of", "a")])], ..writes(vec![write, more]) };
+        commit(&*store, &changes);
+        let mut now = store.snapshot().expect("another snapshot");
+        let found = now.read(std::slice::from_ref(&all)).expect("answers").remove(0);
+        assert_eq!(found.rows.len(), 1 + revision as usize);
+        assert_eq!(found.rows[0].key, format!("m{revision}"));
+        assert_eq!(read(&*store, &all), found, "a read is as new as a snapshot");
+        assert_eq!(seen(&mut *first), expected, "after {revision} commits");
+    }
+    drop(first);
+    assert_eq!(read(&*store, &all).rows.len(), 41);
 }
 
 /// A page ends at so many rows or bytes, whichever comes first, and says whether there is more.
