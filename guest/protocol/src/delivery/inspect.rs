@@ -41,7 +41,7 @@ pub(crate) fn snapshot(cx: &mut Context<'_>) -> Flow<String> {
     w.begin_object();
     w.member_str("specVersion", "0.0-draft");
     w.member_str("messageId", &scene.life.record.message);
-    provenance(&mut w, &scene, &stored, tree.root())?;
+    provenance(&mut w, &scene, &stored, tree.root(), hidden.is_none())?;
     records::put_raw(&mut w, "context", stored.context.as_deref());
     content(&mut w, tree.root(), hidden);
     lifecycle(&mut w, cx, &scene, tree.root());
@@ -78,7 +78,7 @@ fn hidden(cx: &Context<'_>, scene: &Scene, role: Role) -> Option<&'static str> {
     scene.gate(cx.now).judge().is_err().then_some("authorization-no-longer-current")
 }
 
-fn provenance(w: &mut Writer, scene: &Scene, stored: &Message, envelope: Value<'_>) -> Flow<()> {
+fn provenance(w: &mut Writer, scene: &Scene, stored: &Message, envelope: Value<'_>, whole: bool) -> Flow<()> {
     let (life, sender) = (&scene.life.record, envelope.member("sender")?);
     let actor = sender.text("actorType")?;
     w.key("provenance");
@@ -105,8 +105,25 @@ fn provenance(w: &mut Writer, scene: &Scene, stored: &Message, envelope: Value<'
     w.member_str("claimStatus", envelope.text("claimStatus")?);
     w.member_str("envelopeDigest", &life.digest);
     records::put_raw(w, "forwarding", stored.forwarding.as_ref().map(|known| known.view()).as_deref());
+    caused(w, envelope, whole);
     w.end_object();
     Ok(())
+}
+
+/// What the message answers, and what it expects of its receiver. A trace and an expectation are texts that the sender
+/// chose, so they are shown where the content is, and only there.
+fn caused(w: &mut Writer, envelope: Value<'_>, whole: bool) {
+    if let Some(causality) = envelope.get("causality") {
+        w.key("causality");
+        w.begin_object();
+        for (name, value) in causality.members().filter(|(name, _)| whole || *name != "traceId") {
+            w.member_raw(name, value.raw());
+        }
+        w.end_object();
+    }
+    if whole {
+        records::put_raw(w, "freshness", envelope.get("freshness").map(|freshness| freshness.raw()));
+    }
 }
 
 /// One end. Its labels are those of the registry; what the envelope calls it differently is only claimed.

@@ -141,6 +141,7 @@ fn received(envelope: &Envelope<'_>, life: &Life, forwarding: Option<&Forwarding
     let authority = if grant_id.is_empty() { "owner" } else { "grant" };
     let mut told = alloc::vec![("authority", authority), ("envelopeDigest", envelope.digest), ("grantId", grant_id)];
     told.extend(forwarding.map(|known| ("originDigest", known.digest.as_str())));
+    told.extend(envelope.parent.as_deref().map(|parent| ("parentMessageId", parent)));
     detail(&told)
 }
 

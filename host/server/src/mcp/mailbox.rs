@@ -4,8 +4,8 @@ use super::fault::ToolFault;
 use super::session::ToolCall;
 use serde_json::{Value, json};
 use threadmesh_runtime::client::types::{
-    AdapterAdmitContext, MailboxAck, MailboxClaim, MailboxListPending, MailboxListPendingResultItemsItem,
-    MessageStates, MessagesGetDisposition,
+    AdapterAdmitContext, InspectorSnapshot, InspectorSnapshotResult, MailboxAck, MailboxClaim, MailboxListPending,
+    MailboxListPendingResultItemsItem, MessageStates, MessagesGetDisposition,
 };
 
 /// Undecided messages, without what their senders wrote.
@@ -34,6 +34,7 @@ fn metadata(item: &MailboxListPendingResultItemsItem) -> Value {
         "relationshipId": envelope.relationship_id,
         "intent": envelope.intent,
         "messageType": envelope.message_type,
+        "parentMessageId": envelope.causality.as_ref().and_then(|causality| causality.parent_message_id.as_ref()),
         "deliveryMode": envelope.delivery.requested_mode,
         "contentCharacters": envelope.content.chars().count(),
         "evidenceCount": envelope.evidence_refs.as_ref().map_or(0, Vec::len),
@@ -50,6 +51,19 @@ pub fn states(call: &ToolCall, sender: &str) -> Result<MessageStates, ToolFault>
     let mut params = MessagesGetDisposition::new(sender.to_owned(), call.needed("messageId"));
     params.owner = call.text("senderOwner");
     Ok(call.client().messages_get_disposition(&params).send()?)
+}
+
+/// The message as its record shows it: what it answers, and how it stands.
+pub fn snapshot(call: &ToolCall, sender: &str, message: &str) -> Result<InspectorSnapshotResult, ToolFault> {
+    let mut params = InspectorSnapshot::new(sender.to_owned(), message.to_owned());
+    params.owner = call.text("senderOwner");
+    params.limit = Some(1);
+    Ok(call.client().inspector_snapshot(&params).send()?)
+}
+
+/// What a message answers.
+pub fn parent(snapshot: &InspectorSnapshotResult) -> Option<&String> {
+    snapshot.provenance.causality.as_ref().and_then(|causality| causality.parent_message_id.as_ref())
 }
 
 /// Claims the message for this worker, and decides it under the claim.
@@ -104,9 +118,11 @@ pub fn read(call: &ToolCall) -> Result<Value, ToolFault> {
         owner: call.text("senderOwner"),
     };
     let admitted = call.client().adapter_admit_context(&params).send()?.value;
+    let snapshot = snapshot(call, &sender, &message)?;
     let mut told = json!({
         "messageId": message,
         "senderIncarnationId": sender,
+        "parentMessageId": parent(&snapshot),
         "disposition": admitted.disposition,
         "rendering": admitted.rendering,
     });

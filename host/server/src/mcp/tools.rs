@@ -232,6 +232,10 @@ fn task() -> Value {
     closed(&["taskId", "incarnationId"], json!({"taskId": id("A task."), "incarnationId": id("Its incarnation.")}))
 }
 
+fn answered() -> Value {
+    json!({"type": ["string", "null"], "description": "The message that it answers."})
+}
+
 fn inbox() -> Described {
     let item = closed(
         &[
@@ -244,6 +248,7 @@ fn inbox() -> Described {
             "relationshipId",
             "intent",
             "messageType",
+            "parentMessageId",
             "deliveryMode",
             "contentCharacters",
             "evidenceCount",
@@ -263,6 +268,7 @@ fn inbox() -> Described {
             "relationshipId": id("The relationship that it came by."),
             "intent": word(INTENT, "What it wants."),
             "messageType": word(TYPE, "What kind of content it is."),
+            "parentMessageId": answered(),
             "deliveryMode": word(MODE, "How it should be delivered."),
             "contentCharacters": cursor("How long the text is."),
             "evidenceCount": number(0, 32, "How many references it has."),
@@ -341,8 +347,16 @@ fn read() -> Described {
         tool: told("read"),
         input: closed(&["messageId", "senderIncarnationId"], with(naming(), json!({}))),
         output: closed(
-            &["messageId", "senderIncarnationId", "disposition", "rendering"],
-            with(of_message(), json!({"disposition": states(), "rendering": rendering, "context": context})),
+            &["messageId", "senderIncarnationId", "parentMessageId", "disposition", "rendering"],
+            with(
+                of_message(),
+                json!({
+                    "parentMessageId": answered(),
+                    "disposition": states(),
+                    "rendering": rendering,
+                    "context": context,
+                }),
+            ),
         ),
     }
 }
@@ -379,12 +393,22 @@ fn send() -> Described {
 
 fn wait() -> Described {
     let event = closed(
-        &["cursor", "eventType", "messageId", "senderIncarnationId", "decision", "reasonCode", "occurredAt"],
+        &[
+            "cursor",
+            "eventType",
+            "messageId",
+            "senderIncarnationId",
+            "parentMessageId",
+            "decision",
+            "reasonCode",
+            "occurredAt",
+        ],
         json!({
             "cursor": cursor("Its number in your stream."),
             "eventType": id("What happened."),
             "messageId": {"type": ["string", "null"], "description": "The message that it is about."},
             "senderIncarnationId": {"type": ["string", "null"], "description": "The incarnation that sent that message."},
+            "parentMessageId": {"type": ["string", "null"], "description": "For a message that arrived: the one that it answers."},
             "decision": {"type": ["string", "null"], "description": "For a decision: which."},
             "reasonCode": {"type": ["string", "null"], "description": "For a decision: why."},
             "occurredAt": id("When."),
@@ -438,6 +462,10 @@ fn status() -> Described {
             "checkpoint": {"type": ["string", "null"], "description": "Its checkpoint."},
         }),
     );
+    let message = closed(
+        &["messageId", "senderIncarnationId", "parentMessageId", "disposition"],
+        with(of_message(), json!({"parentMessageId": answered(), "disposition": states()})),
+    );
     Described {
         tool: told("status"),
         input: closed(
@@ -447,7 +475,7 @@ fn status() -> Described {
                 "senderIncarnationId": id("The incarnation that sent it; yours unless given."),
             }),
         ),
-        output: closed(&[], json!({"message": decided(), "task": own})),
+        output: closed(&[], json!({"message": message, "task": own})),
     }
 }
 

@@ -11,8 +11,13 @@ pub fn status(call: &ToolCall) -> Result<Value, ToolFault> {
     let own = call.own_task()?;
     if let Some(message) = call.text("messageId") {
         let sender = call.text("senderIncarnationId").unwrap_or(own.incarnation_id);
-        let disposition = mailbox::states(call, &sender)?;
-        let message = json!({"messageId": message, "senderIncarnationId": sender, "disposition": disposition});
+        let snapshot = mailbox::snapshot(call, &sender, &message)?;
+        let message = json!({
+            "messageId": message,
+            "senderIncarnationId": sender,
+            "parentMessageId": mailbox::parent(&snapshot),
+            "disposition": snapshot.disposition,
+        });
         return Ok(json!({"message": message}));
     }
     let task = call.client().tasks_get(&TasksGet::new(own)).send()?;
@@ -56,6 +61,7 @@ fn event(event: &TaskEvent) -> Value {
         "eventType": event.event_type,
         "messageId": event.message_id,
         "senderIncarnationId": event.sender_incarnation_id,
+        "parentMessageId": detail("parentMessageId"),
         "decision": detail("decision"),
         "reasonCode": detail("reasonCode"),
         "occurredAt": event.occurred_at,

@@ -2204,13 +2204,16 @@ pub struct InspectorSnapshotResultLifecycle {
     /// `notBefore`
     #[serde(rename = "notBefore", default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<String>,
+    /// `contentPurgedAt`
+    #[serde(rename = "contentPurgedAt", default, skip_serializing_if = "Option::is_none")]
+    pub content_purged_at: Option<String>,
 }
 
 impl InspectorSnapshotResultLifecycle {
     /// With the members that must be there, and no others.
     #[must_use]
     pub fn new(created_at: String, expires_at: String, expired: bool) -> Self {
-        InspectorSnapshotResultLifecycle { created_at, expires_at, expired, not_before: None }
+        InspectorSnapshotResultLifecycle { created_at, expires_at, expired, not_before: None, content_purged_at: None }
     }
 }
 
@@ -2299,6 +2302,12 @@ pub struct InspectorSnapshotResultProvenance {
     /// `forwarding`
     #[serde(rename = "forwarding", default, skip_serializing_if = "Option::is_none")]
     pub forwarding: Option<Forwarding>,
+    /// What the message answers, and its place in the chain of causes; the trace where the content is visible.
+    #[serde(rename = "causality", default, skip_serializing_if = "Option::is_none")]
+    pub causality: Option<InspectorSnapshotResultProvenanceCausality>,
+    /// `freshness`
+    #[serde(rename = "freshness", default, skip_serializing_if = "Option::is_none")]
+    pub freshness: Option<Freshness>,
 }
 
 impl InspectorSnapshotResultProvenance {
@@ -2306,7 +2315,7 @@ impl InspectorSnapshotResultProvenance {
     #[allow(clippy::too_many_arguments)]
     #[must_use]
     pub fn new(authorship: InspectorSnapshotResultProvenanceAuthorship, actor: InspectorSnapshotResultProvenanceActor, source: InspectorSnapshotResultProvenanceSource, target: InspectorSnapshotResultProvenanceTarget, relationship_id: String, intent: Intent, requested_mode: DeliveryMode, message_type: InspectorSnapshotResultProvenanceMessageType, claim_status: InspectorSnapshotResultProvenanceClaimStatus, envelope_digest: String) -> Self {
-        InspectorSnapshotResultProvenance { authorship, actor, source, target, relationship_id, intent, requested_mode, message_type, claim_status, envelope_digest, forwarding: None }
+        InspectorSnapshotResultProvenance { authorship, actor, source, target, relationship_id, intent, requested_mode, message_type, claim_status, envelope_digest, forwarding: None, causality: None, freshness: None }
     }
 }
 
@@ -2369,6 +2378,21 @@ pub enum InspectorSnapshotResultProvenanceAuthorship {
 impl InspectorSnapshotResultProvenanceAuthorship {
     /// The words, in the order of the schema.
     pub const WORDS: &'static [&'static str] = &["user-authored", "peer-authored", "policy-authored"];
+}
+
+/// What the message answers, and its place in the chain of causes; the trace where the content is visible.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InspectorSnapshotResultProvenanceCausality {
+    /// `traceId`
+    #[serde(rename = "traceId", default, skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
+    /// `parentMessageId`
+    #[serde(rename = "parentMessageId", default, skip_serializing_if = "Option::is_none")]
+    pub parent_message_id: Option<String>,
+    /// `hopCount`
+    #[serde(rename = "hopCount", default, skip_serializing_if = "Option::is_none")]
+    pub hop_count: Option<i64>,
 }
 
 /// `InspectorSnapshotResultProvenanceClaimStatus`

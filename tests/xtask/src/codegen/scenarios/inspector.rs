@@ -9,7 +9,7 @@ use super::time;
 use serde_json::{Value, json};
 
 pub(super) fn stories() -> Vec<Story> {
-    vec![viewers(), whole(), authorship(), labels(), reasons(), stale(), pages(), retired()]
+    vec![viewers(), whole(), replies(), authorship(), labels(), reasons(), stale(), pages(), retired()]
 }
 
 fn look<'s>(story: &'s mut Story, caller: &str) -> &'s mut super::story::Step {
@@ -99,6 +99,40 @@ fn whole() -> Story {
         "adapterSubmission": {"state": "receipt-recorded"},
     });
     look(&mut story, "writer").ok(submitted);
+    story
+}
+
+/// What a message answers is shown to everybody who sees it, in a snapshot and in the events; its trace and what it expects
+/// of the receiver with the content alone.
+fn replies() -> Story {
+    let mut story = Story::granted("a reply says what it answers", "supervisor");
+    story.send(envelope(1, "suggest", 0)).ok(json!({"replay": false}));
+    for (number, parent) in [(2, 1), (3, 1), (4, 2)] {
+        let causality = json!({"parentMessageId": format!("msg_work-000{parent}"), "traceId": "trace of the day"});
+        let caused = with(envelope(number, "steer", 0), "/causality", causality);
+        let caused = with(caused, "/freshness", json!({"expectedObjectiveVersion": 3}));
+        story.send(caused).ok(json!({"replay": false}));
+        let parent = format!("msg_work-000{parent}");
+        let open = json!({"provenance": {
+            "causality": {"parentMessageId": parent, "traceId": "trace of the day"},
+            "freshness": {"expectedObjectiveVersion": 3},
+        }});
+        for caller in ["writer", "builder", "alice", "bob"] {
+            story.call(caller, "inspector.snapshot", message(number)).ok(open.clone());
+        }
+        let closed = json!({"provenance": {
+            "causality": {"parentMessageId": parent, "traceId": absent()}, "freshness": absent(),
+        }});
+        for caller in ["guard", "ops"] {
+            story.call(caller, "inspector.snapshot", message(number)).ok(closed.clone());
+        }
+        let told = json!([{"eventType": "message-durably-received", "detail": {"parentMessageId": parent}}]);
+        story.call("builder", "audit.list", message(number)).ok(told);
+    }
+    let told = json!([{"eventType": "message-durably-received", "detail": {"parentMessageId": absent()}}]);
+    story.call("builder", "audit.list", message(1)).ok(told);
+    let seen = json!({"provenance": {"causality": absent(), "freshness": absent()}});
+    story.call("builder", "inspector.snapshot", message(1)).ok(seen);
     story
 }
 
