@@ -5,6 +5,7 @@
 
 use crate::lines::{Line, Lines};
 use crate::service::{Service, run, waits};
+use crate::shares::{Full, Places, Shares};
 use crate::standing::Standing;
 use crate::stop::Stop;
 use std::io::{self, Read, Write};
@@ -17,8 +18,12 @@ use threadmesh_runtime::rpc::{self, Answer};
 pub struct Limits {
     /// The longest frame, in bytes: `document_bytes_max` of spec/limits.md unless told otherwise.
     pub frame_bytes_max: usize,
-    /// Connections at once.
+    /// Connections at once, whether or not they have authenticated.
     pub connections_max: usize,
+    /// Of them, those that have.
+    pub callers: Places,
+    /// Frames that may wait at once, over all connections.
+    pub waits: Places,
     /// Frames of one connection that may wait at once.
     pub waits_max: usize,
     /// How long a connection may take to authenticate, in milliseconds.
@@ -33,7 +38,9 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             frame_bytes_max: 1 << 20,
-            connections_max: 256,
+            connections_max: 320,
+            callers: Places { all: 256, owner: 192, principal: 128 },
+            waits: Places { all: 192, owner: 112, principal: 64 },
             waits_max: 16,
             authenticate_ms_max: 5_000,
             write_ms_max: 30_000,
@@ -115,6 +122,8 @@ pub struct Connection<'a> {
     pub caller: &'a Standing,
     /// How much is taken on.
     pub limits: Limits,
+    /// The places of frames that wait, of all connections.
+    pub waits: &'a Shares,
     /// The wish to stop.
     pub stop: &'a Stop,
 }
@@ -159,15 +168,32 @@ impl Connection<'_> {
             let busy = rpc::error("backpressure", "too many waiting calls on this connection");
             return answer(rpc::refuse(&frame, &busy), output);
         }
+        let place = match self.waits.enter(&self.caller.entry().principal) {
+            Ok(place) => place,
+            Err(full) => {
+                waiting.leave();
+                return answer(rpc::refuse(&frame, &busy(full)), output);
+            }
+        };
         let (service, caller) = (Arc::clone(self.service), self.caller.clone());
         let (output, waiting) = (output.clone(), Arc::clone(waiting));
         let wait = move || {
             // Whoever waited may have gone; there is nobody else to tell.
             let _ = answer(run(service.as_ref(), &caller, &frame, &[], &service.ending()), &output);
+            drop(place);
             waiting.leave();
         };
         std::thread::Builder::new().name("wait".to_owned()).spawn(wait).map(drop)
     }
+}
+
+/// The error of a frame that has no place.
+pub(crate) fn busy(full: Full) -> String {
+    let detail = match full {
+        Full::Caller => "this principal or its owner has too many calls under way",
+        Full::Server => "too many calls are under way",
+    };
+    rpc::error("backpressure", detail)
 }
 
 fn answer(text: Option<String>, output: &Output) -> io::Result<()> {

@@ -9,6 +9,7 @@
 
 pub(crate) mod answer;
 mod body;
+mod connections;
 mod feed;
 mod gate;
 mod heads;
@@ -31,6 +32,7 @@ pub use names::Names;
 pub use tls::{Tls, TlsError};
 
 use crate::service::Service;
+use crate::shares::Places;
 use crate::stop::Stop;
 use axum::{
     Router,
@@ -54,12 +56,20 @@ pub struct HttpLimits {
     pub head_bytes_max: usize,
     /// Header fields of one request.
     pub fields_max: usize,
-    /// Connections at once.
+    /// Connections at once; one on which nothing is under way gives way to a new one.
     pub connections_max: usize,
+    /// Requests at once whose answers have not begun, what waits included.
+    pub requests: Places,
+    /// WebSockets at once.
+    pub sockets: Places,
     /// Calls at once that do not wait.
     pub calls_max: usize,
     /// Waiting calls and streams at once.
     pub waits_max: usize,
+    /// Of [`calls_max`](Self::calls_max), those of one owner.
+    pub owner_calls_max: usize,
+    /// Of [`waits_max`](Self::waits_max), those of one owner.
+    pub owner_waits_max: usize,
     /// Of [`calls_max`](Self::calls_max), those of one principal.
     pub caller_calls_max: usize,
     /// Of [`waits_max`](Self::waits_max), those of one principal.
@@ -93,8 +103,12 @@ impl Default for HttpLimits {
             head_bytes_max: 32 << 10,
             fields_max: 64,
             connections_max: 512,
+            requests: Places { all: 256, owner: 160, principal: 112 },
+            sockets: Places { all: 64, owner: 40, principal: 32 },
             calls_max: 64,
             waits_max: 192,
+            owner_calls_max: 40,
+            owner_waits_max: 112,
             caller_calls_max: 32,
             caller_waits_max: 64,
             handshake_ms_max: 10_000,
@@ -194,13 +208,19 @@ async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) ->
     if let Err(refused) = app.names.check(&request) {
         return answer::misdirected(refused);
     }
-    match app.gate.admit_request(request.headers()) {
-        Ok(caller) => {
-            request.extensions_mut().insert(caller);
-            next.run(request).await
-        }
-        Err(denied) => answer::denied(denied),
+    let caller = match app.gate.admit_request(request.headers()) {
+        Ok(caller) => caller,
+        Err(denied) => return answer::denied(denied),
+    };
+    if let Some(connection) = request.extensions().get::<Arc<connections::State>>() {
+        connection.prove();
     }
+    let _place = match app.pool.enter(pool::Kind::Request, &caller) {
+        Ok(place) => place,
+        Err(full) => return answer::full(full),
+    };
+    request.extensions_mut().insert(caller);
+    next.run(request).await
 }
 
 /// Keeps the server from ending, for a while, before what it stands for has ended.

@@ -11,6 +11,7 @@ pub mod http;
 pub mod lines;
 pub mod mcp;
 pub mod service;
+pub mod shares;
 pub mod socket;
 pub mod standing;
 pub mod stdio;

@@ -7,14 +7,15 @@ mod tests;
 
 pub use place::{SocketError, SocketPlace, default_path};
 
-use crate::connection::{Connection, Limits, Output};
+use crate::connection::{self, Connection, Limits, Output};
 use crate::lines::{Line, Lines};
 use crate::service::Service;
+use crate::shares::Shares;
 use crate::stop::Stop;
 use crate::tokens::{Entry, TokenBook};
 use serde::Deserialize;
 use serde_json::json;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -41,7 +42,24 @@ pub struct SocketServer {
 struct Live {
     next: u64,
     streams: HashMap<u64, UnixStream>,
+    /// Those that have not authenticated, by age.
+    strangers: BTreeSet<u64>,
     threads: Vec<JoinHandle<()>>,
+}
+
+impl Live {
+    /// Ends the oldest connection that has not authenticated; whether there was one.
+    fn end_a_stranger(&mut self) -> bool {
+        let Some(stranger) = self.strangers.pop_first() else { return false };
+        let stream = self.streams.remove(&stranger);
+        stream.is_some_and(|stream| stream.shutdown(Shutdown::Both).is_ok())
+    }
+}
+
+/// The places of those who have authenticated.
+struct Room {
+    callers: Shares,
+    waits: Shares,
 }
 
 impl SocketServer {
@@ -51,9 +69,11 @@ impl SocketServer {
         let listener = place.listener().try_clone().map_err(|error| place.error(error))?;
         let server = Arc::new(self);
         let live = Arc::new(Mutex::new(Live::default()));
+        let room =
+            Arc::new(Room { callers: Shares::new(server.limits.callers), waits: Shares::new(server.limits.waits) });
         let acceptor = {
             let (server, live, stop) = (Arc::clone(&server), Arc::clone(&live), stop.clone());
-            let accept = move || server.accept(&listener, &live, &stop);
+            let accept = move || server.accept(&listener, &room, &live, &stop);
             std::thread::Builder::new().name("accept".to_owned()).spawn(accept).map_err(|error| place.error(error))?
         };
         stop.wait();
@@ -71,14 +91,14 @@ impl SocketServer {
         Ok(())
     }
 
-    fn accept(self: &Arc<Self>, listener: &UnixListener, live: &Arc<Mutex<Live>>, stop: &Stop) {
+    fn accept(self: &Arc<Self>, listener: &UnixListener, room: &Arc<Room>, live: &Arc<Mutex<Live>>, stop: &Stop) {
         loop {
             let stream = listener.accept();
             if stop.requested() {
                 return;
             }
             match stream {
-                Ok((stream, _)) => self.admit(stream, live, stop),
+                Ok((stream, _)) => self.admit(stream, room, live, stop),
                 // Out of descriptors, most likely: give the connections that live a moment to end.
                 Err(_) => std::thread::sleep(Duration::from_millis(10)),
             }
@@ -86,12 +106,12 @@ impl SocketServer {
     }
 
     /// Starts the thread of a connection, or turns it away.
-    fn admit(self: &Arc<Self>, stream: UnixStream, live: &Arc<Mutex<Live>>, stop: &Stop) {
+    fn admit(self: &Arc<Self>, stream: UnixStream, room: &Arc<Room>, live: &Arc<Mutex<Live>>, stop: &Stop) {
         let write_limit = Some(Duration::from_millis(self.limits.write_ms_max));
         let (Ok(()), Ok(copy)) = (stream.set_write_timeout(write_limit), stream.try_clone()) else { return };
         let mut table = lock(live);
         table.threads.retain(|thread| !thread.is_finished());
-        if table.streams.len() >= self.limits.connections_max {
+        if table.streams.len() >= self.limits.connections_max && !table.end_a_stranger() {
             drop(table);
             let full = rpc::fault("backpressure", "too many connections");
             let _ = stream.set_nonblocking(true);
@@ -101,19 +121,30 @@ impl SocketServer {
         let id = table.next;
         table.next += 1;
         table.streams.insert(id, copy);
+        table.strangers.insert(id);
         let (server, shared, stop) = (Arc::clone(self), Arc::clone(live), stop.clone());
+        let room = Arc::clone(room);
         let run = move || {
+            let known = || {
+                lock(&shared).strangers.remove(&id);
+            };
             // A connection that breaks concerns its client alone.
-            let _ = server.connection(stream, &stop);
-            lock(&shared).streams.remove(&id);
+            let _ = server.connection(stream, &room, &stop, known);
+            let mut table = lock(&shared);
+            table.strangers.remove(&id);
+            table.streams.remove(&id);
         };
         match std::thread::Builder::new().name("connection".to_owned()).spawn(run) {
             Ok(thread) => table.threads.push(thread),
-            Err(_) => drop(table.streams.remove(&id)),
+            Err(_) => {
+                table.strangers.remove(&id);
+                table.streams.remove(&id);
+            }
         }
     }
 
-    fn connection(&self, stream: UnixStream, stop: &Stop) -> io::Result<()> {
+    /// Serves a connection; `known` is called once it has authenticated.
+    fn connection(&self, stream: UnixStream, room: &Room, stop: &Stop, known: impl FnOnce()) -> io::Result<()> {
         let output = Output::new(stream.try_clone()?);
         if !same_account(&stream) {
             return output.fault("authentication-required", "the other end belongs to another account");
@@ -121,16 +152,22 @@ impl SocketServer {
         let deadline = Instant::now() + Duration::from_millis(self.limits.authenticate_ms_max);
         let mut lines = Lines::new(TimedStream { stream, deadline: Some(deadline) });
         let first = lines.next(FIRST_LINE_BYTES_MAX)?;
-        let Some(entry) = self.authenticate(&first, &output)? else { return Ok(()) };
+        let Some((entry, answer)) = self.authenticate(&first, &output)? else { return Ok(()) };
+        known();
+        let _place = match room.callers.enter(&entry.principal) {
+            Ok(place) => place,
+            Err(full) => return output.send(&rpc::respond("null", &Answer::Error(connection::busy(full)))),
+        };
+        answer.map_or(Ok(()), |answer| output.send(&answer))?;
         lines.stream_mut().deadline = None;
         lines.stream().stream.set_read_timeout(None)?;
         let (service, caller) = (&self.service, &self.book.standing(entry));
-        let connection = Connection { service, caller, limits: self.limits, stop };
+        let connection = Connection { service, caller, limits: self.limits, waits: &room.waits, stop };
         connection.serve(&mut lines, &output)
     }
 
-    /// Answers the first line: the entry that it proves, or nothing, and then the connection ends.
-    fn authenticate(&self, first: &Line, output: &Output) -> io::Result<Option<Entry>> {
+    /// Looks at the first line: the entry that it proves and the answer to it, or nothing, and then the connection ends.
+    fn authenticate(&self, first: &Line, output: &Output) -> io::Result<Option<(Entry, Option<String>)>> {
         let text = match first {
             Line::Text(text) => text,
             Line::End => return Ok(None),
@@ -160,7 +197,7 @@ impl SocketServer {
             Ok(None) => return deny(output, id, "no such token"),
             Err(_) => return deny(output, id, "the token file cannot be used; see the server's doctor"),
         };
-        if let Some(id) = &call.id {
+        let answer = call.id.as_ref().map(|id| {
             let value = json!({
                 "method": "session.authenticate",
                 "value": {
@@ -169,9 +206,9 @@ impl SocketServer {
                     "authenticationId": entry.authentication_id,
                 },
             });
-            output.send(&respond(id, &Answer::Result(value.to_string())))?;
-        }
-        Ok(Some(entry))
+            respond(id, &Answer::Result(value.to_string()))
+        });
+        Ok(Some((entry, answer)))
     }
 }
 
@@ -181,7 +218,7 @@ struct Authenticate {
     token: String,
 }
 
-fn deny(output: &Output, id: &str, detail: &str) -> io::Result<Option<Entry>> {
+fn deny<T>(output: &Output, id: &str, detail: &str) -> io::Result<Option<T>> {
     output.send(&respond(id, &Answer::Error(error("authentication-required", detail)))).map(|()| None)
 }
 

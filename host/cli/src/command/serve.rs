@@ -20,6 +20,7 @@ use std::time::Duration;
 use threadmesh_runtime::host::Counters;
 use threadmesh_server::connection::{Connection, Limits, Output};
 use threadmesh_server::service::Service;
+use threadmesh_server::shares::Shares;
 use threadmesh_server::socket::{self, SocketError, SocketPlace, SocketServer};
 use threadmesh_server::stdio;
 use threadmesh_server::stop::Stop;
@@ -180,7 +181,8 @@ fn over_stdio(secret: &Secret, service: &Arc<dyn Service>, book: &Arc<TokenBook>
         Failure::unusable("token-unusable", "nobody is let in by this token, or it is not in the token file", next)
     })?;
     let caller = &book.standing(entry);
-    let connection = Connection { service, caller, limits: Limits::default(), stop };
+    let limits = Limits::default();
+    let connection = Connection { service, caller, limits, waits: &Shares::new(limits.waits), stop };
     let served = stdio::serve(&connection, io::stdin(), &Output::new(io::stdout()));
     served.map_err(|error| Failure::unusable("output-failed", error, ""))
 }

@@ -49,13 +49,6 @@ impl Caller {
     pub fn entry(&self) -> &Entry {
         &self.0.entry
     }
-
-    /// The principal as a key, without the worker and the credential.
-    pub(crate) fn scope(&self) -> String {
-        let of = &self.0.entry.principal;
-        let (incarnation, owner) = (of.incarnation.as_deref().unwrap_or(""), of.owner.as_deref().unwrap_or(""));
-        [of.tenant.as_str(), of.kind.as_str(), of.id.as_str(), incarnation, owner].join("\u{0}")
-    }
 }
 
 /// Decides who is let in. Cheap to clone; all clones are one.

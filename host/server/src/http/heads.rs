@@ -1,4 +1,5 @@
-//! The heads of a connection's requests, as they come in: whether one gives the length of its body in two ways.
+//! The heads of a connection's requests, as they come in: whether one gives the length of its body in two ways, or in so
+//! many characters that it is not kept.
 //!
 //! `Transfer-Encoding` with `Content-Length` is how a request is smuggled past one of two readers that choose differently
 //! (RFC 9112, 6.1). The HTTP implementation chooses one and forgets the other, so this has to be seen before it.
@@ -6,33 +7,34 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// So much of a line is kept: names and lengths are shorter.
 const KEPT: usize = 128;
 
-/// Whether a connection has sent a request of two lengths. Set before the request is handed on.
-pub type TwoLengths = Arc<AtomicBool>;
+/// Which request of a connection, counted from 1, is the first one whose length is not told in one way; 0 is none. Set
+/// before the request is handed on.
+pub type Refused = Arc<AtomicU64>;
 
 /// Where in the stream the reader is.
 #[derive(Debug, PartialEq, Eq)]
 enum At {
     /// In a head, of which these lines matter.
-    Head { any: bool, length: Option<u64>, coded: bool },
+    Head { any: bool, length: Option<u64>, coded: bool, padded: bool },
     /// In a body, of which so much is left.
     Body(u64),
     /// Behind what can be followed: a body in pieces, after which the connection ends, or another protocol.
     Beyond,
 }
 
-const START: At = At::Head { any: false, length: None, coded: false };
+const START: At = At::Head { any: false, length: None, coded: false, padded: false };
 
 /// Follows the heads in what is read from a stream.
 pub struct Heads<S> {
     stream: S,
-    found: TwoLengths,
+    found: Refused,
     scan: Scan,
 }
 
@@ -41,19 +43,25 @@ struct Scan {
     line: Vec<u8>,
     /// Whether a line of the head was cut short.
     long: bool,
+    /// Heads that have ended.
+    heads: u64,
 }
 
 impl<S> Heads<S> {
-    /// `stream`, with `found` set once a head has both fields.
-    pub fn new(stream: S, found: TwoLengths) -> Self {
-        Heads { stream, found, scan: Scan { at: START, line: Vec::new(), long: false } }
+    /// `stream`, with `found` set once a head has both fields, or one that is too long.
+    pub fn new(stream: S, found: Refused) -> Self {
+        Heads { stream, found, scan: Scan::new() }
     }
 }
 
 impl Scan {
-    /// Follows `bytes`; whether a head among them has both fields.
-    fn take(&mut self, mut bytes: &[u8]) -> bool {
-        let mut found = false;
+    fn new() -> Self {
+        Scan { at: START, line: Vec::new(), long: false, heads: 0 }
+    }
+
+    /// Follows `bytes`; the number of the first head that ends in them and whose length is not told in one way.
+    fn take(&mut self, mut bytes: &[u8]) -> Option<u64> {
+        let mut found = None;
         while let [first, rest @ ..] = bytes {
             match &mut self.at {
                 At::Beyond => return found,
@@ -66,7 +74,10 @@ impl Scan {
                     bytes = &bytes[passed..];
                     continue;
                 }
-                At::Head { .. } if *first == b'\n' => found |= self.end_of_line(),
+                At::Head { .. } if *first == b'\n' => {
+                    let refused = self.end_of_line();
+                    found = found.or(refused.then_some(self.heads));
+                }
                 At::Head { .. } if self.line.len() < KEPT => self.line.push(*first),
                 At::Head { .. } => self.long = true,
             }
@@ -78,7 +89,7 @@ impl Scan {
     fn end_of_line(&mut self) -> bool {
         let line = std::mem::take(&mut self.line);
         let long = std::mem::take(&mut self.long);
-        let At::Head { any, length, coded } = &mut self.at else { return false };
+        let At::Head { any, length, coded, padded } = &mut self.at else { return false };
         let line = line.strip_suffix(b"\r").unwrap_or(&line);
         if !line.is_empty() {
             *any = true;
@@ -86,7 +97,8 @@ impl Scan {
                 Some((name, value)) if name.eq_ignore_ascii_case(b"content-length") => {
                     let value = std::str::from_utf8(value).unwrap_or_default().trim_matches([' ', '\t']);
                     // A length that is none is refused by whoever reads the request.
-                    *length = Some(if long { u64::MAX } else { value.parse().unwrap_or(u64::MAX) });
+                    *length = Some(value.parse().unwrap_or(u64::MAX));
+                    *padded |= long;
                 }
                 Some((name, _)) if name.eq_ignore_ascii_case(b"transfer-encoding") => *coded = true,
                 _ => {}
@@ -97,13 +109,15 @@ impl Scan {
         if !*any {
             return false;
         }
-        let (length, coded) = (*length, *coded);
+        let (length, coded, padded) = (*length, *coded, *padded);
+        self.heads += 1;
         self.at = match length {
-            _ if coded => At::Beyond,
+            // Nobody knows where the next head begins, and the connection ends.
+            _ if coded || padded => At::Beyond,
             Some(length) if length > 0 => At::Body(length),
             _ => START,
         };
-        coded && length.is_some()
+        padded || (coded && length.is_some())
     }
 }
 
@@ -118,8 +132,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Heads<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
-        if self.scan.take(&buffer.filled()[before..]) {
-            self.found.store(true, Ordering::Release);
+        if let Some(number) = self.scan.take(&buffer.filled()[before..]) {
+            // The connection ends with the first one.
+            let _ = self.found.compare_exchange(0, number, Ordering::AcqRel, Ordering::Acquire);
         }
         Poll::Ready(Ok(()))
     }
@@ -143,9 +158,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Heads<S> {
 mod tests {
     use super::*;
 
-    fn scan(pieces: &[&[u8]]) -> bool {
-        let mut scan = Scan { at: START, line: Vec::new(), long: false };
-        pieces.iter().fold(false, |found, piece| scan.take(piece) | found)
+    fn scan(pieces: &[&[u8]]) -> Option<u64> {
+        let mut scan = Scan::new();
+        pieces.iter().fold(None, |found, piece| found.or(scan.take(piece)))
     }
 
     const BOTH: [&str; 4] = [
@@ -159,9 +174,10 @@ mod tests {
     #[test]
     fn two_lengths_are_found_however_they_come() {
         for text in BOTH {
-            assert!(scan(&[text.as_bytes()]), "{text:?}");
+            let number = if text.contains("/b") { 2 } else { 1 };
+            assert_eq!(scan(&[text.as_bytes()]), Some(number), "{text:?}");
             let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
-            assert!(scan(&bytes), "byte by byte: {text:?}");
+            assert_eq!(scan(&bytes), Some(number), "byte by byte: {text:?}");
         }
     }
 
@@ -175,13 +191,29 @@ mod tests {
             "GET /a HTTP/1.1\r\nContent-Length: 0\r\n\r\nGET /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
             inside.as_str(),
         ] {
-            assert!(!scan(&[text.as_bytes()]), "{text:?}");
+            assert_eq!(scan(&[text.as_bytes()]), None, "{text:?}");
         }
+    }
+
+    /// Padded with zeros or spaces a number is no longer than what is kept of a line, and what follows is looked at.
+    #[test]
+    fn a_length_of_any_length_hides_nothing() {
+        for padded in
+            [format!("{}5", "0".repeat(200)), format!("{}5", " ".repeat(200)), format!("5{}", " ".repeat(200))]
+        {
+            let both = format!("POST /a HTTP/1.1\r\nContent-Length: {padded}\r\nTransfer-Encoding: chunked\r\n\r\n");
+            assert_eq!(scan(&[both.as_bytes()]), Some(1), "{padded:?}");
+            let alone = format!("POST /a HTTP/1.1\r\nContent-Length: {padded}\r\n\r\nhello");
+            let pipelined = format!("GET /a HTTP/1.1\r\n\r\n{alone}{}", BOTH[0]);
+            assert_eq!(scan(&[pipelined.as_bytes()]), Some(2), "{padded:?}");
+        }
+        let short = format!("POST /a HTTP/1.1\r\nContent-Length: {}5\r\n\r\nhello", "0".repeat(60));
+        assert_eq!(scan(&[short.as_bytes(), BOTH[0].as_bytes()]), Some(2));
     }
 
     #[test]
     fn a_line_of_any_length_takes_little_memory() {
-        let mut scan = Scan { at: START, line: Vec::new(), long: false };
+        let mut scan = Scan::new();
         scan.take(&vec![b'a'; 1 << 20]);
         assert_eq!((scan.line.len(), scan.long), (KEPT, true));
     }

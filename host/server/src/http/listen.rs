@@ -1,10 +1,12 @@
 //! Connections: taken on up to a number, each with bounds on how long everything may take.
 
-use super::heads::{Heads, TwoLengths};
+use super::connections::{Busy, Connected, Connections};
+use super::heads::{Heads, Refused};
 use super::stall::Stalling;
 use super::tls::Tls;
 use super::{App, HttpLimits, answer};
 use axum::Router;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn};
@@ -12,8 +14,10 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -34,7 +38,7 @@ pub async fn serve(
     tls: Option<Tls>,
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
-    let places = Arc::new(Semaphore::new(app.limits.connections_max));
+    let places = Connections::default();
     let excess = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
     let mut connections = JoinSet::new();
     loop {
@@ -45,21 +49,21 @@ pub async fn serve(
             Some(_) = connections.join_next() => continue,
             accepted = listener.accept() => accepted,
         };
-        let Ok((stream, _)) = stream else {
+        let Ok((stream, peer)) = stream else {
             // Out of descriptors, most likely: give the connections that live a moment to end.
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
-        match Arc::clone(&places).try_acquire_owned() {
-            Ok(place) => {
+        match places.enter(peer.ip(), app.limits.connections_max) {
+            Some(place) => {
                 drop(connections.spawn(connection(Arc::clone(app), router.clone(), stream, tls.clone(), place)))
             }
-            Err(_) if tls.is_none() => {
+            None if tls.is_none() => {
                 if let Ok(place) = Arc::clone(&excess).try_acquire_owned() {
                     connections.spawn(turn_away(stream, place));
                 }
             }
-            Err(_) => {}
+            None => {}
         }
     }
     drop(listener);
@@ -71,31 +75,42 @@ pub async fn serve(
     Ok(())
 }
 
-async fn connection(app: Arc<App>, router: Router, stream: TcpStream, tls: Option<Tls>, _place: OwnedSemaphorePermit) {
+async fn connection(app: Arc<App>, router: Router, stream: TcpStream, tls: Option<Tls>, place: Connected) {
     // Frames are written whole; waiting for more of them helps nobody.
     let _ = stream.set_nodelay(true);
     let limits = app.limits;
-    match tls {
-        None => http(&app, router, stream, limits).await,
-        Some(Tls(acceptor)) => {
-            let limit = Duration::from_millis(limits.handshake_ms_max);
-            if let Ok(Ok(stream)) = tokio::time::timeout(limit, acceptor.accept(stream)).await {
-                http(&app, router, stream, limits).await;
+    let served = async {
+        match tls {
+            None => http(&app, router, stream, limits, &place).await,
+            Some(Tls(acceptor)) => {
+                let limit = Duration::from_millis(limits.handshake_ms_max);
+                if let Ok(Ok(stream)) = tokio::time::timeout(limit, acceptor.accept(stream)).await {
+                    http(&app, router, stream, limits, &place).await;
+                }
             }
         }
+    };
+    tokio::select! {
+        () = served => {}
+        () = place.gives_way() => {}
     }
 }
 
-async fn http<S>(app: &App, router: Router, stream: S, limits: HttpLimits)
+async fn http<S>(app: &App, router: Router, stream: S, limits: HttpLimits, place: &Connected)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let two_lengths = TwoLengths::default();
-    let stream = Heads::new(stream, Arc::clone(&two_lengths));
+    let refused = Refused::default();
+    let stream = Heads::new(stream, Arc::clone(&refused));
     let stream = Stalling::new(stream, Duration::from_millis(limits.write_ms_max));
-    let router = router.layer(from_fn(move |request: Request, next: Next| {
-        let refused = two_lengths.load(Ordering::Acquire);
-        async move { of_one_length(refused, request, next).await }
+    let (state, requests) = (place.state(), Arc::new(AtomicU64::new(0)));
+    let router = router.layer(from_fn(move |mut request: Request, next: Next| {
+        // Requests of a connection come one after the other, as their heads do.
+        let number = requests.fetch_add(1, Ordering::Relaxed) + 1;
+        let refused = refused.load(Ordering::Acquire) == number;
+        let busy = state.begin();
+        request.extensions_mut().insert(Arc::clone(&state));
+        async move { of_one_length(refused, request, next).await.map(|body| Body::new(Held { body, _busy: busy })) }
     }));
     let mut builder = http1::Builder::new();
     builder
@@ -119,7 +134,7 @@ where
 async fn of_one_length(refused: bool, request: Request, next: Next) -> axum::response::Response {
     let in_pieces = request.headers().contains_key(header::TRANSFER_ENCODING);
     let mut response = if refused {
-        let detail = "Content-Length and Transfer-Encoding exclude each other";
+        let detail = "the length of the body is to be told once, by Content-Length or Transfer-Encoding";
         answer::fault(StatusCode::BAD_REQUEST, "length-ambiguous", detail)
     } else {
         next.run(request).await
@@ -128,6 +143,32 @@ async fn of_one_length(refused: bool, request: Request, next: Next) -> axum::res
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
+}
+
+/// A body whose request is under way until all of it is out.
+struct Held {
+    body: Body,
+    _busy: Busy,
+}
+
+impl HttpBody for Held {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<hyper::body::Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> hyper::body::SizeHint {
+        self.body.size_hint()
+    }
 }
 
 /// Tells a connection that there is no room, and takes what it sends meanwhile, so that it can read the answer.

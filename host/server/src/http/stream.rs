@@ -4,6 +4,7 @@ mod session;
 mod subscriptions;
 
 use super::gate::Caller;
+use super::pool::Kind;
 use super::{App, answer};
 use axum::body::Body;
 use axum::extract::ws::{WebSocketUpgrade, rejection::WebSocketUpgradeRejection};
@@ -31,10 +32,14 @@ pub async fn stream(
     // A message that is too long is read to its end up to here: a connection that closes over unread bytes is reset, and
     // the reason with it.
     let max = app.limits.body_bytes_max.saturating_mul(2);
+    let place = match app.pool.enter(Kind::Socket, &caller) {
+        Ok(place) => place,
+        Err(full) => return answer::full(full),
+    };
     let live = app.keep_alive();
     let upgrade = upgrade.max_message_size(max).max_frame_size(max).read_buffer_size(READ_BYTES);
     upgrade.on_upgrade(move |socket| async move {
         session::run(&app, &caller, socket).await;
-        drop(live);
+        drop((live, place));
     })
 }

@@ -9,13 +9,13 @@ use super::messages;
 use crate::http::pool::{Full, Pool};
 use crate::http::{Caller, Gate, HttpLimits, answer};
 use crate::service::Service;
+use crate::shares::{Places, Share, Shares};
 use crate::tokens::Kind;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use std::collections::HashMap;
@@ -25,9 +25,8 @@ use tokio::sync::watch;
 
 /// The header field that names a session.
 const SESSION: &str = "mcp-session-id";
-/// Sessions at once: those of all principals, and those of one.
-const SESSIONS_MAX: usize = 256;
-const CALLER_SESSIONS_MAX: usize = 64;
+/// Sessions at once.
+const SESSIONS: Places = Places { all: 256, owner: 144, principal: 64 };
 /// So much of a fault in plain text is told.
 const FAULT_BYTES_MAX: usize = 4 << 10;
 /// How long a session may be silent.
@@ -49,13 +48,13 @@ struct Owners {
     split: Split,
     gate: Gate,
     by_session: Mutex<HashMap<String, Owner>>,
+    places: Shares,
 }
 
 /// Who began a session.
 struct Owner {
     credential: String,
-    /// The principal, whatever the credential.
-    scope: String,
+    _place: Share,
     under_way: Arc<UnderWay>,
 }
 
@@ -86,7 +85,8 @@ pub fn endpoint(service: Arc<dyn Service>, gate: Gate) -> Endpoint {
         Ok(Handler::new(identity, ended.clone()))
     };
     let served = StreamableHttpService::new(make, Arc::clone(&sessions), config);
-    let owners = Arc::new(Owners { sessions, split, gate, by_session: Mutex::default() });
+    let (by_session, places) = (Mutex::default(), Shares::new(SESSIONS));
+    let owners = Arc::new(Owners { sessions, split, gate, by_session, places });
     let router = Router::new().route_service("/mcp", served).layer(from_fn_with_state(owners, guard));
     let ends = move || {
         end.send_replace(true);
@@ -106,13 +106,13 @@ async fn guard(State(owners): State<Arc<Owners>>, request: Request, next: Next) 
     let credential = caller.entry().authentication_id.clone();
     let session = request.headers().get(SESSION).map(|value| value.to_str().unwrap_or_default().to_owned());
     let ends = *request.method() == Method::DELETE;
-    let under_way = match &session {
+    let (under_way, place) = match &session {
         Some(session) => match owners.under_way(session, &credential) {
-            Some(under_way) => under_way,
+            Some(under_way) => (under_way, None),
             None => return unknown(),
         },
-        None => match owners.room(&caller.scope()).await {
-            Ok(()) => Arc::default(),
+        None => match owners.room(&caller).await {
+            Ok(place) => (Arc::default(), Some(place)),
             Err(full) => return answer::full(full),
         },
     };
@@ -120,11 +120,8 @@ async fn guard(State(owners): State<Arc<Owners>>, request: Request, next: Next) 
         in_json(messages::pass(&owners.split, &under_way, owners.gate.standing(&caller), request, next).await).await;
     match (session, response.headers().get(SESSION).and_then(|value| value.to_str().ok())) {
         (None, Some(begun)) => {
-            let owner = Owner { credential, scope: caller.scope(), under_way };
-            if let Err(full) = owners.begin(begun.to_owned(), owner) {
-                // Others were first with the last places. Whether it ends now or by its silence, nobody can use it.
-                let _ = owners.sessions.close_session(&begun.into()).await;
-                return answer::full(full);
+            if let Some(place) = place {
+                owners.begin(begun.to_owned(), Owner { credential, _place: place, under_way });
             }
         }
         (Some(session), _) if ends && response.status().is_success() => owners.forget(&session),
@@ -172,34 +169,27 @@ impl Owners {
         Some(Arc::clone(&owner.under_way))
     }
 
-    /// Whether a principal may begin another session; those that have ended are forgotten first.
-    async fn room(&self, scope: &str) -> Result<(), Full> {
+    /// A place for another session of a caller; those that have ended are forgotten first.
+    async fn room(&self, caller: &Caller) -> Result<Share, Full> {
+        let who = &caller.entry().principal;
         // INVARIANT: while this is held no session begins, so that none is forgotten that was noted after this look.
         let live = self.sessions.sessions.read().await;
         let mut known = self.by_session.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() > live.len() || place(&known, scope).is_err() {
-            known.retain(|session, _| live.contains_key(session.as_str()));
+        if known.len() <= live.len()
+            && let Ok(place) = self.places.enter(who)
+        {
+            return Ok(place);
         }
-        place(&known, scope)
+        known.retain(|session, _| live.contains_key(session.as_str()));
+        self.places.enter(who)
     }
 
-    /// Takes note of a session that has begun, if there is a place for it.
-    fn begin(&self, session: String, owner: Owner) -> Result<(), Full> {
-        let mut known = self.by_session.lock().unwrap_or_else(PoisonError::into_inner);
-        place(&known, &owner.scope)?;
-        known.insert(session, owner);
-        Ok(())
+    /// Takes note of a session that has begun.
+    fn begin(&self, session: String, owner: Owner) {
+        self.by_session.lock().unwrap_or_else(PoisonError::into_inner).insert(session, owner);
     }
 
     fn forget(&self, session: &str) {
         self.by_session.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
     }
-}
-
-/// Why there is no place for another session of a principal.
-fn place(known: &HashMap<String, Owner>, scope: &str) -> Result<(), Full> {
-    if known.values().filter(|owner| owner.scope == scope).count() >= CALLER_SESSIONS_MAX {
-        return Err(Full::Caller);
-    }
-    if known.len() >= SESSIONS_MAX { Err(Full::Server) } else { Ok(()) }
 }

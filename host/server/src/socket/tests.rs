@@ -1,6 +1,7 @@
 //! Tests of the transports over a stand-in for the core.
 
 use super::*;
+use crate::shares::Places;
 use crate::stdio;
 use crate::tokens::{self, Kind, Principal, Secret};
 use serde_json::Value;
@@ -317,7 +318,9 @@ fn stdio_answers_everything_before_it_ends() {
     let service: Arc<dyn Service> = Arc::new(Stand::default());
     let stop = Stop::default();
     let caller = book.standing(entry);
-    let connection = Connection { service: &service, caller: &caller, limits: Limits::default(), stop: &stop };
+    let waits = Shares::new(Limits::default().waits);
+    let connection =
+        Connection { service: &service, caller: &caller, limits: Limits::default(), waits: &waits, stop: &stop };
     let shared = Shared::default();
     let input =
         "{\"id\":1,\"method\":\"tasks.wait\"}\n{\"id\":2,\"method\":\"echo\"}\n{\"id\":3,\"method\":\"release\"}";
@@ -393,5 +396,41 @@ fn a_long_poll_hands_out_nothing_that_came_after_its_token_was_removed() {
     other.send(r#"{"method":"release"}"#);
     let answer: Value = serde_json::from_str(&waiting.line()).unwrap();
     assert_eq!((&answer["id"], &answer["error"]["data"]["code"]), (&json!(1), &json!("authentication-required")));
+    rig.finish();
+}
+
+/// Issue of use: 640 waits over one socket, where HTTP had a limit.
+#[test]
+fn waits_of_all_connections_have_a_limit() {
+    let waits = Places { all: 8, owner: 6, principal: 3 };
+    let rig = Rig::start(Limits { waits, waits_max: 2, ..Limits::default() });
+    let wait = r#"{"jsonrpc":"2.0","id":1,"method":"tasks.wait","params":{}}"#;
+    let mut clients: Vec<Client> = (0..3).map(|_| rig.authenticated()).collect();
+    clients[0].send(wait);
+    clients[0].send(wait);
+    assert!(clients[0].ask(wait)["error"]["data"]["detail"].as_str().unwrap().contains("this connection"));
+    clients[1].send(wait);
+    // Frames begin in the order of their arrival: with this answer the wait before it has its place.
+    let echo = r#"{"jsonrpc":"2.0","id":2,"method":"echo","params":{}}"#;
+    assert_eq!(clients[1].ask(echo)["id"], 2);
+    let told = clients[2].ask(wait);
+    assert_eq!(told["error"]["data"]["code"], "backpressure", "{told}");
+    let release = r#"{"jsonrpc":"2.0","id":3,"method":"release","params":{}}"#;
+    clients[2].send(release);
+    assert_eq!(serde_json::from_str::<Value>(&clients[0].line()).unwrap()["result"], "released");
+    rig.finish();
+}
+
+#[test]
+fn connections_that_do_not_authenticate_give_way() {
+    let rig = Rig::start(Limits { connections_max: 4, ..Limits::default() });
+    let mut known = rig.authenticated();
+    let mut silent: Vec<UnixStream> = (0..20).map(|_| UnixStream::connect(rig.socket()).unwrap()).collect();
+    let mut other = rig.authenticated();
+    let echo = r#"{"jsonrpc":"2.0","id":2,"method":"echo","params":{}}"#;
+    assert_eq!((known.ask(echo)["id"].as_i64(), other.ask(echo)["id"].as_i64()), (Some(2), Some(2)));
+    let mut nothing = Vec::new();
+    let _ = io::Read::read_to_end(&mut silent.remove(0), &mut nothing);
+    assert!(nothing.is_empty(), "the first that said nothing was closed");
     rig.finish();
 }

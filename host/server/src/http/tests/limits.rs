@@ -62,17 +62,39 @@ fn waits_have_an_allowance_of_their_own_and_keep_nobody_from_being_served() {
 #[test]
 fn connections_beyond_the_limit_are_turned_away() {
     let rig = Rig::start(HttpLimits { connections_max: 2, ..HttpLimits::default() });
-    let mut open: Vec<BufReader<TcpStream>> = (0..2).map(|_| BufReader::new(rig.begin(0, "echo"))).collect();
-    open.iter_mut().for_each(|input| assert!(read(input).0.starts_with("HTTP/1.1 200 ")));
+    let mut open: Vec<TcpStream> = (0..2).map(|_| rig.begin(0, "hold")).collect();
+    rig.until_holding(2);
     let away = rig.ask(0, "echo");
     assert_eq!(status(&away), "503");
     assert!(away.0.contains("retry-after: 1") && away.0.contains("connection: close"), "{away:?}");
-    drop(open.pop());
+    rig.stand.release();
+    open.drain(..).for_each(|stream| assert!(read(&mut BufReader::new(stream)).1.contains("released")));
     let limit = Instant::now() + Duration::from_secs(20);
     while status(&rig.ask(0, "echo")) != "200" {
         assert!(Instant::now() < limit, "the place is given back");
         std::thread::sleep(Duration::from_millis(5));
     }
+    rig.finish();
+}
+
+/// Issue of use: 512 connections that said nothing turned health to 503.
+#[test]
+fn connections_that_say_nothing_give_way() {
+    let rig = Rig::start(HttpLimits { connections_max: 4, ..HttpLimits::default() });
+    let held = rig.begin(0, "hold");
+    rig.until_holding(1);
+    let mut silent: Vec<TcpStream> = (0..20).map(|_| rig.connect()).collect();
+    silent.iter_mut().take(10).for_each(|stream| drop(stream.write_all(b"GET /health/live HTTP/1.1\r\n")));
+    for _ in 0..3 {
+        assert_eq!(status(&rig.get("/health/ready")), "200");
+        assert_eq!(status(&rig.ask(1, "echo")), "200");
+    }
+    let mut first = silent.remove(0);
+    let mut nothing = Vec::new();
+    let _ = first.read_to_end(&mut nothing);
+    assert!(nothing.is_empty(), "the first that said nothing was closed");
+    rig.stand.release();
+    assert!(read(&mut BufReader::new(held)).1.contains("released"), "who is being answered stays");
     rig.finish();
 }
 

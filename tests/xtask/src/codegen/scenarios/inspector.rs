@@ -109,7 +109,7 @@ fn replies() -> Story {
     story.send(envelope(1, "suggest", 0)).ok(json!({"replay": false}));
     for (number, parent) in [(2, 1), (3, 1), (4, 2)] {
         let causality = json!({"parentMessageId": format!("msg_work-000{parent}"), "traceId": "trace of the day"});
-        let caused = with(envelope(number, "steer", 0), "/causality", causality);
+        let caused = with(envelope(number, "suggest", 0), "/causality", causality);
         let caused = with(caused, "/freshness", json!({"expectedObjectiveVersion": 3}));
         story.send(caused).ok(json!({"replay": false}));
         let parent = format!("msg_work-000{parent}");
