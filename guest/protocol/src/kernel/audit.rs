@@ -1,8 +1,9 @@
-//! Audit records: who did what to which record, linked by digest in the streams of everyone concerned.
+//! Audit records: who did what to which record, numbered in the streams of everyone concerned and among the events of the
+//! message. So a record that is missing shows by the numbers of the others.
 //!
 //! They hold identifiers, states, codes and digests, and never free text: that is what a purge has to reach.
 
-use crate::digest::{hex, sha256, sha256_text};
+use crate::digest::{hex, sha256};
 use crate::json::Writer;
 use crate::kernel::{
     AuditRecord, Entry, Query,
@@ -66,9 +67,7 @@ impl Context<'_> {
             entries.push(Entry { index: "message".into(), key });
         }
         let body = self.body(boxes, event);
-        let digest = sha256_text(body.as_bytes());
-        for row in boxes.iter_mut() {
-            row.record.head = digest.clone();
+        for row in boxes.iter() {
             if !self.topics.contains(&row.id) {
                 self.topics.push(row.id.clone());
             }
@@ -86,6 +85,9 @@ impl Context<'_> {
         w.member_raw("detail", if event.detail.is_empty() { "{}" } else { &event.detail });
         w.member_str("eventId", &event_id(boxes));
         w.member_str("eventType", event.kind);
+        if !event.message_row.is_empty() {
+            w.member_int("number", event.place);
+        }
         w.member_int("occurredAt", self.now);
         w.member_int("revision", event.revision);
         w.key("streams");
@@ -93,7 +95,6 @@ impl Context<'_> {
         for row in boxes {
             w.begin_object();
             w.member_str("name", &row.id);
-            w.member_str("previous", &row.record.head);
             w.member_int("sequence", row.record.sequence);
             w.end_object();
         }

@@ -1,4 +1,4 @@
-//! Per task incarnation, what every message to or from it moves: the mailbox counters and the head of the audit stream.
+//! Per task incarnation, what every message to or from it moves: the mailbox counters and the length of the audit stream.
 
 pub(crate) use crate::generated::records::boxes::{Box, COLLECTION};
 

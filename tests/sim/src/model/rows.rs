@@ -270,7 +270,6 @@ fn counted(body: &str) -> String {
     for name in ["window", "interruptions", "sequence"] {
         row[name] = 0.into();
     }
-    row["head"] = "".into();
     if let Some(members) = row.as_object_mut() {
         members.remove("active");
     }

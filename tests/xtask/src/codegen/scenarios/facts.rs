@@ -134,7 +134,6 @@ pub(super) fn grant() -> Value {
 pub(super) fn counters(open: i64, interruptions: i64) -> Value {
     json!({
         "cursor": open, "open": open, "window": START, "interruptions": interruptions, "sequence": 3,
-        "head": format!("sha256:{:064}", 9),
     })
 }
 

@@ -28,7 +28,7 @@ fn event(kind: &str, detail: &Value) -> Value {
     let actor = json!({"authentication": "authn_ops-session", "id": "ops", "kind": "operator"});
     let body = json!({
         "actor": actor, "detail": detail, "eventId": event_id(&[(OFFICE, 4)]), "eventType": kind, "occurredAt": START,
-        "revision": 2, "streams": [{"name": OFFICE, "previous": format!("sha256:{:064}", 9), "sequence": 4}],
+        "revision": 2, "streams": [{"name": OFFICE, "sequence": 4}],
         "subject": {},
     });
     let key = format!("{}/{:016}", part(OFFICE), 4);
