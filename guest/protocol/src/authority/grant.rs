@@ -42,7 +42,7 @@ impl Grant {
     /// The grants from and to a party after a place; only those that stand, where `standing`.
     pub fn find_of(tenant: &str, party: &Party, standing: bool, after: i64, limit: u32) -> Query {
         let index = if standing { "related" } else { "party" };
-        keys::numbered(COLLECTION, index, &[&party.key(tenant)], after.saturating_add(1), None, limit)
+        keys::numbered(COLLECTION, index, &[&keys::short(&party.key(tenant))], after.saturating_add(1), None, limit)
     }
 
     /// The current grant of one relationship.
@@ -69,7 +69,7 @@ impl Grant {
     pub fn entries(&self, tenant: &str) -> Vec<Entry> {
         let mut entries = Vec::new();
         for (party, place) in [(&self.source, self.source_place), (&self.target, self.target_place)] {
-            let key = keys::key(&[&party.key(tenant), &keys::number(place)]);
+            let key = keys::key(&[&keys::short(&party.key(tenant)), &keys::number(place)]);
             if self.stands() {
                 entries.push(Entry { index: "related".into(), key: key.clone() });
             }

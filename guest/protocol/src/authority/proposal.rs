@@ -38,7 +38,7 @@ impl Proposal {
 
     /// The proposals from and to a party after a place.
     pub fn find_of(tenant: &str, party: &Party, after: i64, limit: u32) -> Query {
-        keys::numbered(COLLECTION, "party", &[&party.key(tenant)], after.saturating_add(1), None, limit)
+        keys::numbered(COLLECTION, "party", &[&keys::short(&party.key(tenant))], after.saturating_add(1), None, limit)
     }
 
     /// The pending proposals of a task that are not past their expiry at `now`: as many as it may have, or fewer.
@@ -76,10 +76,10 @@ impl Proposal {
     /// swept for the count to be right.
     pub fn entries(&self, tenant: &str) -> Vec<Entry> {
         let entry = |index: &str, parts: &[&str]| Entry { index: index.into(), key: keys::key(parts) };
-        let (source, end) = (self.source.key(tenant), keys::number(self.expires));
+        let (source, end) = (keys::short(&self.source.key(tenant)), keys::number(self.expires));
         let mut entries = vec![entry("party", &[&source, &keys::number(self.source_place)])];
         if let (Some(target), Some(place)) = (&self.target, self.target_place) {
-            entries.push(entry("party", &[&target.key(tenant), &keys::number(place)]));
+            entries.push(entry("party", &[&keys::short(&target.key(tenant)), &keys::number(place)]));
         }
         if self.state == machines::Proposal::INITIAL {
             entries.push(entry("open", &[tenant, &self.source.owner, &self.source.task, &end]));

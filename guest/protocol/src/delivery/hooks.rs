@@ -29,8 +29,8 @@ fn relabel_all(cx: &mut Context<'_>, streams: &mut Streams, lives: Vec<(Row<Life
 }
 
 /// The steers and interrupts that are bound to a grant.
-pub(crate) fn bound(tenant: &str, grant: &str, _: i64) -> Query {
-    Life::find_bound(tenant, grant, PAGE)
+pub(crate) fn bound(_: &str, grant: &str, _: i64) -> Query {
+    Life::find_bound(grant, PAGE)
 }
 
 /// A grant is revoked: what is bound to it is marked revoked. The boxes of both ends are loaded.

@@ -10,7 +10,7 @@ use crate::kernel::{
     Entry, Query, Stored,
     audit::Event,
     flow::{Flow, damaged},
-    keys,
+    keys::{self, Names},
     records::{Party, Row, put_text},
 };
 use crate::lifecycle::Combination;
@@ -52,19 +52,17 @@ impl Life {
 
     /// Undecided steers and interrupts of a receiver that expect something of it, from an order number on.
     pub fn find_urgent(tenant: &str, receiver: &Party, from: i64, limit: u32) -> Query {
-        let Party { task, incarnation, owner } = receiver;
-        keys::numbered(COLLECTION, "urgent", &[tenant, incarnation, task, owner], from, None, limit)
+        keys::numbered(COLLECTION, "urgent", &[&keys::short(&receiver.key(tenant))], from, None, limit)
     }
 
     /// Undecided messages of a receiver, from an order number on.
     pub fn find_open(tenant: &str, receiver: &Party, from: i64, limit: u32) -> Query {
-        let Party { task, incarnation, owner } = receiver;
-        keys::numbered(COLLECTION, "inbox", &[tenant, incarnation, task, owner], from, None, limit)
+        keys::numbered(COLLECTION, "inbox", &[&keys::short(&receiver.key(tenant))], from, None, limit)
     }
 
     /// Steers and interrupts that a revocation of this grant changes.
-    pub fn find_bound(tenant: &str, grant: &str, limit: u32) -> Query {
-        keys::under(COLLECTION, "bound", &[tenant, grant], limit)
+    pub fn find_bound(grant: &str, limit: u32) -> Query {
+        keys::under(COLLECTION, "bound", &[&keys::short(grant)], limit)
     }
 
     /// What expired by `now`: of the whole tenant, or between tasks of one owner.
@@ -88,8 +86,7 @@ impl Life {
 
     /// Whether a receiver has a message that may have reached it outside, without anybody knowing.
     pub fn find_held(tenant: &str, receiver: &Party) -> Query {
-        let Party { task, incarnation, owner } = receiver;
-        keys::under(COLLECTION, "held", &[tenant, incarnation, task, owner], 1)
+        keys::under(COLLECTION, "held", &[&keys::short(&receiver.key(tenant))], 1)
     }
 
     /// The row id.
@@ -152,14 +149,16 @@ impl Life {
     }
 
     /// The index keys; see `spec/records.md`.
-    pub fn entries(&self, tenant: &str) -> Vec<Entry> {
+    pub fn entries(&self, tenant: &str, names: &Names) -> Vec<Entry> {
+        let owner = &self.receiver.owner;
         let mut entries = vec![];
         let mut add = |index: &str, parts: &[&str]| {
             entries.push(Entry { index: index.into(), key: keys::key(parts) });
         };
-        let Party { task, incarnation, owner } = &self.receiver;
+        let receiver = || names.short(&self.receiver.key(tenant));
         if self.open() {
-            let parts = [tenant, incarnation, task, owner, &keys::number(self.cursor)];
+            let (receiver, cursor) = (receiver(), keys::number(self.cursor));
+            let parts = [receiver.as_str(), &cursor];
             add("inbox", &parts);
             if self.urgent() && self.freshness.is_some() {
                 add("urgent", &parts);
@@ -182,10 +181,10 @@ impl Life {
             add("purging", &[tenant, &purged.purge, &self.message, &self.sender.incarnation]);
         }
         if self.unresolved() {
-            add("held", &[tenant, incarnation, task, owner, &keys::number(self.cursor)]);
+            add("held", &[&receiver(), &keys::number(self.cursor)]);
         }
         if self.revocable() {
-            add("bound", &[tenant, &self.binding.grant, &self.message, &self.sender.incarnation]);
+            add("bound", &[&names.short(&self.binding.grant), &self.message, &self.sender.incarnation]);
         }
         for attempt in self.attempt.iter().chain(&self.past) {
             add("submission", &[tenant, &attempt.id, &self.message]);

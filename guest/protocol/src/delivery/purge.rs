@@ -88,7 +88,7 @@ fn empty_message(
     row.record.combination().check()?;
     streams.record(cx, &[&sender, &receiver], &row.event("content-purge-pending", purging.detail(&[])))?;
     let Row { id, revision, record: life } = row;
-    cx.write(life::COLLECTION, &id, revision, life.text(), life.entries(cx.tenant()));
+    cx.write(life::COLLECTION, &id, revision, life.text(), life.entries(cx.tenant(), &cx.names));
     let emptied = Message::read(message)?.record.purge()?;
     cx.write(message::COLLECTION, &id, message.revision, emptied.text(), Vec::new());
     Ok((life.sender.incarnation, life.message))
@@ -116,7 +116,7 @@ pub(crate) fn purged(cx: &mut Context<'_>, streams: &mut Streams, purging: Purgi
         let (sender, receiver) = (row.record.sender.key(cx.tenant()), row.record.receiver.key(cx.tenant()));
         streams.record(cx, &[&sender, &receiver], &row.event("content-purged", purging.detail(&[])))?;
         let Row { id, revision, record: life } = row;
-        cx.write(life::COLLECTION, &id, revision, life.text(), life.entries(cx.tenant()));
+        cx.write(life::COLLECTION, &id, revision, life.text(), life.entries(cx.tenant(), &cx.names));
     }
     Ok(())
 }

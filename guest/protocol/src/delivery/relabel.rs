@@ -55,7 +55,7 @@ pub(crate) fn relabel(
     }
     streams.record(cx, &[&sender, &receiver], &row.event(kind, told))?;
     let life = &row.record;
-    cx.write(life::COLLECTION, &row.id, row.revision, life.text(), life.entries(cx.tenant()));
+    cx.write(life::COLLECTION, &row.id, row.revision, life.text(), life.entries(cx.tenant(), &cx.names));
     Ok((!waits).then_some(life.revision))
 }
 

@@ -257,7 +257,7 @@ impl Scene {
         if was_open && !life.open() {
             self.receiver_box.record.open = self.receiver_box.record.open.saturating_sub(1);
         }
-        let entries = life.entries(cx.tenant());
+        let entries = life.entries(cx.tenant(), &cx.names);
         cx.write(life::COLLECTION, &self.life.id, self.life.revision, self.life.record.text(), entries);
         cx.save_box(&self.sender_box);
         cx.save_box(&self.receiver_box);

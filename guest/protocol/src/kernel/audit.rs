@@ -20,12 +20,12 @@ const COLLECTION: &str = "audit";
 
 /// The events of a stream after a sequence.
 pub(crate) fn find_stream(stream: &str, after: i64, limit: u32) -> Query {
-    keys::numbered(COLLECTION, "stream", &[stream], after.saturating_add(1), None, limit)
+    keys::numbered(COLLECTION, "stream", &[&keys::short(stream)], after.saturating_add(1), None, limit)
 }
 
 /// The events of a message after a number.
 pub(crate) fn find_message(message: &str, after: i64, limit: u32) -> Query {
-    keys::numbered(COLLECTION, "message", &[message], after.saturating_add(1), None, limit)
+    keys::numbered(COLLECTION, "message", &[&keys::short(message)], after.saturating_add(1), None, limit)
 }
 
 /// What an event is about.
@@ -59,11 +59,11 @@ impl Context<'_> {
                 row.record.active = Some(self.now);
             }
             row.record.sequence = row.record.sequence.saturating_add(1);
-            let key = keys::key(&[&row.id, &keys::number(row.record.sequence)]);
+            let key = keys::key(&[&self.names.short(&row.id), &keys::number(row.record.sequence)]);
             entries.push(Entry { index: "stream".into(), key });
         }
         if !event.message_row.is_empty() {
-            let key = keys::key(&[event.message_row, &keys::number(event.place)]);
+            let key = keys::key(&[&self.names.short(event.message_row), &keys::number(event.place)]);
             entries.push(Entry { index: "message".into(), key });
         }
         let body = self.body(boxes, event);

@@ -4,7 +4,7 @@ use crate::kernel::{
     Answer, AuditRecord, Effect, Entry, Evaluated, Evaluation, Fact, Principal, PrincipalKind, Query, Request, Stored,
     Write,
     flow::{Flow, Stop},
-    keys,
+    keys::{self, Names},
     replay::{self, Replay},
 };
 use crate::{
@@ -15,6 +15,9 @@ use crate::{
     rules,
 };
 use alloc::{format, string::String, vec::Vec};
+
+/// Characters of a SHA-256 in base64url.
+const DIGEST: usize = 43;
 
 /// How many rows of other scopes under the same ids are looked through.
 const CROWD_MAX: u32 = 1000;
@@ -68,6 +71,8 @@ pub(crate) struct Context<'a> {
     /// What a keyed operation made or changed: the row and the record's revision.
     pub resource: Option<(String, i64)>,
     keyed: Option<Keyed>,
+    /// What stands for ids in keys of indexes.
+    pub names: Names,
 }
 
 /// The idempotency key of this call: where its use is stored, and the digest of the content once it was needed.
@@ -107,6 +112,7 @@ impl<'a> Context<'a> {
             disclose: false,
             resource: None,
             keyed: None,
+            names: Names::default(),
         }
     }
 
@@ -132,7 +138,7 @@ impl<'a> Context<'a> {
         let key = self.params.get("idempotencyKey").and_then(|key| key.as_str()).unwrap_or("");
         let worker = self.principal.worker.as_deref().filter(|_| by_worker).unwrap_or("");
         let parts = [self.scope().as_str(), self.request.operation.as_str(), worker, key].join("\u{0}");
-        let id = keys::key(&[self.tenant(), &hex(&sha256(parts.as_bytes()))]);
+        let id = keys::key(&[self.tenant(), &keys::base64url(&sha256(parts.as_bytes()), DIGEST)]);
         self.keyed = Some(Keyed { id, digest: None });
         Ok(())
     }

@@ -1,11 +1,13 @@
 //! Keys of rows and indexes: parts joined by `/`, ordered bytewise, every part escaped so that it cannot hold a `/`.
 
+use crate::digest::sha256;
 use crate::json::push_digits;
 use crate::kernel::{
     Query,
     flow::{Flow, damaged},
 };
-use alloc::string::String;
+use alloc::{string::String, vec::Vec};
+use core::cell::RefCell;
 
 /// `parts` as one key.
 pub(crate) fn key(parts: &[&str]) -> String {
@@ -34,6 +36,51 @@ fn push(out: &mut String, part: &str) {
         rest = from.get(1..).unwrap_or_default();
     }
     out.push_str(rest);
+}
+
+/// What stands for a row's id in keys of indexes: 22 characters of the SHA-256 of it, 132 bits. They cannot be made to
+/// meet, and need no row that gives out numbers.
+pub(crate) fn short(id: &str) -> String {
+    base64url(&sha256(id.as_bytes()), SHORT)
+}
+
+/// Short names that were worked out, by the ids that they stand for.
+#[derive(Default)]
+pub(crate) struct Names(RefCell<Vec<(String, String)>>);
+
+impl Names {
+    /// The short name of an id; worked out once for each.
+    pub fn short(&self, id: &str) -> String {
+        let mut known = self.0.borrow_mut();
+        if let Some((_, short)) = known.iter().find(|(known, _)| known == id) {
+            return short.clone();
+        }
+        let short = short(id);
+        known.push((id.into(), short.clone()));
+        short
+    }
+}
+
+/// Length of a short name.
+const SHORT: usize = 22;
+
+/// The first `length` characters of the base64url form of `bytes`.
+pub(crate) fn base64url(bytes: &[u8], length: usize) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut out = String::with_capacity(length);
+    for chunk in bytes.chunks(3) {
+        let bits = chunk
+            .iter()
+            .enumerate()
+            .fold(0_u32, |bits, (at, byte)| bits | u32::from(*byte) << 16_usize.saturating_sub(at.saturating_mul(8)));
+        for place in 0..=chunk.len() {
+            let six = bits >> 18_usize.saturating_sub(place.saturating_mul(6)) & 63;
+            if out.len() < length {
+                out.push(char::from(ALPHABET.get(six as usize).copied().unwrap_or(b'-')));
+            }
+        }
+    }
+    out
 }
 
 /// How many digits a number in a key has.

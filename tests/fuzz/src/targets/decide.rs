@@ -15,7 +15,7 @@ use serde_json::Value as Other;
 use threadmesh_protocol::{
     Code, Error,
     generated::limits::ROUNDS_MAX,
-    kernel::{Answer, Decision, Evaluated, Query, Request, Step},
+    kernel::{Answer, Decision, Entry, Evaluated, Query, Request, Step},
     operations::decide,
 };
 
@@ -104,16 +104,51 @@ fn once(
     step
 }
 
-/// Every query is new, bounded, and about the caller's tenant.
+/// Every query is new, bounded, and about the caller's tenant; a short name is the digest of an id that has it.
 fn asked(request: &Request, queries: &[Query], answers: &[Answer]) {
     let tenant = request.principal.as_ref().map(|principal| key(&principal.tenant)).unwrap_or_default();
     for (position, query) in queries.iter().enumerate() {
         assert!(!queries[..position].contains(query), "asks twice for {query:?}");
         assert!(!answers.iter().any(|answer| answer.query == *query), "asks again for {query:?}");
         assert!((1..=1001).contains(&query.limit) && !query.collection.is_empty(), "{query:?}");
+        let end = query.end.as_ref();
+        assert!(end.is_none_or(|end| *end >= query.start), "{query:?}");
+        if is_short(&query.collection, &query.index) {
+            assert!(short_name(&query.start).is_some(), "{query:?} is about nobody");
+            assert!(end.is_none_or(|end| end.starts_with(&query.start[..SHORT])), "{query:?} is about several");
+            continue;
+        }
         assert!(query.start.is_empty() || of_tenant(&query.start, &tenant), "{query:?} leaves the tenant");
-        assert!(query.end.as_ref().is_none_or(|end| *end >= query.start && end.starts_with(&tenant)), "{query:?}");
+        assert!(end.is_none_or(|end| end.starts_with(&tenant)), "{query:?}");
     }
+}
+
+/// Length of a short name.
+const SHORT: usize = 22;
+
+/// Whether the keys of an index begin with a short name instead of the tenant.
+pub(crate) fn is_short(collection: &str, index: &str) -> bool {
+    matches!(
+        (collection, index),
+        ("audit", "stream" | "message")
+            | ("life", "inbox" | "urgent" | "held" | "bound")
+            | ("grant" | "proposal", "party" | "related")
+    )
+}
+
+/// The short name that a key begins with.
+pub(crate) fn short_name(key: &str) -> Option<&str> {
+    let (name, _) = key.split_once('/')?;
+    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    (name.len() == SHORT && plain).then_some(name)
+}
+
+/// Whether an entry is found under the tenant, or under a short name.
+pub(crate) fn found(collection: &str, entry: &Entry, tenant: &str) -> bool {
+    if is_short(collection, &entry.index) {
+        return short_name(&entry.key).is_some();
+    }
+    of_tenant(&entry.key, tenant)
 }
 
 /// Whether a key begins with this part. A key that is a part of another one is escaped once more.

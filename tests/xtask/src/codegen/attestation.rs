@@ -11,6 +11,8 @@ mod signatures;
 mod subjects;
 mod trust;
 
+pub(super) use keys::base64url;
+
 use super::Output;
 use anyhow::Result;
 use serde::Serialize;

@@ -10,6 +10,7 @@ use crate::kernel::{
     boxes::Box,
     context::Given,
     decide::{Find, decide},
+    keys::Names,
     records::Party,
 };
 use crate::{Code, Error};
@@ -392,7 +393,8 @@ impl World {
         for life in &lives {
             let id = Life::id(TENANT, &life.message, &life.sender);
             let stored = &self.rows[&("life".to_owned(), id)].entries;
-            let entries: Vec<_> = life.entries(TENANT).into_iter().map(|entry| (entry.index, entry.key)).collect();
+            let entries: Vec<_> =
+                life.entries(TENANT, &Names::default()).into_iter().map(|entry| (entry.index, entry.key)).collect();
             assert_eq!(*stored, entries, "index keys of {}", life.message);
         }
     }

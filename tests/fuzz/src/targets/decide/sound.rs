@@ -1,6 +1,6 @@
 //! What holds of every decision, whoever asked for whatever.
 
-use super::{key, of_tenant};
+use super::{found, key, of_tenant};
 use crate::{store::Store, targets::canonical_json::WIDE};
 use serde_json::Value as Other;
 use threadmesh_protocol::{
@@ -31,7 +31,7 @@ pub(crate) fn sound(request: &Request, decision: &Decision, store: &Store) {
     for record in &decision.audit {
         assert!(!record.entries.is_empty(), "an audit record that nobody finds");
         assert!(json::parse_with(&record.body, &WIDE, false).is_ok());
-        assert!(record.entries.iter().all(|entry| of_tenant(&entry.key, &tenant)), "audit leaves the tenant");
+        assert!(record.entries.iter().all(|entry| found("audit", entry, &tenant)), "audit leaves the tenant");
     }
 }
 
@@ -73,7 +73,8 @@ fn writes(decision: &Decision, store: &Store, tenant: &str) {
         assert_eq!(write.expected, store.revision(&write.collection, &write.id), "{place:?} was not read");
         assert!(of_tenant(&write.id, tenant), "{place:?} leaves the tenant {tenant}");
         for entry in &write.entries {
-            assert!(!entry.index.is_empty() && of_tenant(&entry.key, tenant), "{entry:?} leaves the tenant");
+            assert!(!entry.index.is_empty(), "{entry:?} is the id");
+            assert!(found(&write.collection, entry, tenant), "{entry:?} leaves the tenant");
         }
         if let Some(body) = &write.body {
             assert!(json::parse_with(body, &WIDE, false).is_ok(), "{place:?} is no JSON");

@@ -85,7 +85,7 @@ pub(super) fn pem(der: &[u8]) -> String {
 }
 
 /// Bytes as base64url without padding.
-pub(super) fn base64url(bytes: &[u8]) -> String {
+pub(in crate::codegen) fn base64url(bytes: &[u8]) -> String {
     base64(bytes, "-_", false)
 }
 

@@ -25,7 +25,7 @@ pub(super) fn vectors() -> Vec<Vector> {
 
 fn described() -> Vector {
     let about = json!({
-        "contract": "threadmesh:core@0.2.0", "records": {"writes": 1}, "limits": {"page_max": 100, "rounds_max": 3},
+        "contract": "threadmesh:core@0.2.0", "records": {"writes": 2}, "limits": {"page_max": 100, "rounds_max": 3},
     });
     Vector::new("what the rules are", &[], "describe", json!({})).has(json!({"$json": about}))
 }

@@ -2,7 +2,7 @@
 
 use super::START;
 use super::cast::{BUILDER, WRITER, message_id};
-use crate::codegen::records::Rows;
+use crate::codegen::{attestation::base64url, records::Rows};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::sync::LazyLock;
@@ -38,7 +38,7 @@ pub(super) fn key_row(operation: &str, key: &str) -> String {
 
 /// The same for a caller of this scope, without a worker.
 pub(super) fn key_row_of(scope: &str, operation: &str, key: &str) -> String {
-    format!("default/{}", hex(&[scope, operation, "", key].join("\0")))
+    format!("default/{}", base64url(&Sha256::digest([scope, operation, "", key].join("\0"))))
 }
 
 /// The id of an event with these numbers in the streams of these boxes.
@@ -56,9 +56,9 @@ fn hex(text: &str) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A row id as part of a key.
+/// What stands for a row id in keys of indexes.
 pub(super) fn part(id: &str) -> String {
-    id.replace('/', "%2F")
+    base64url(&Sha256::digest(id))[..22].to_owned()
 }
 
 /// The arguments of a step, with the members of stored rows in the order in which the core writes them.

@@ -384,7 +384,7 @@ fn damage() -> Vec<Vector> {
 /// Waiting for mail: the topic is the box of the receiver.
 fn mail() -> Vec<Vector> {
     let open = json!({
-        "collection": "life", "index": "inbox", "start": format!("{BUILDER_ROW}/{:016}", 1), "end": format!("{BUILDER_ROW}0"),
+        "collection": "life", "index": "inbox", "start": format!("{}/{:016}", part(BUILDER_ROW), 1), "end": format!("{}0", part(BUILDER_ROW)),
         "reverse": false, "limit": 50, "bytes": 0,
     });
     let params = json!({"receiver": builder(), "timeoutMs": 1_000});
@@ -462,8 +462,8 @@ fn continued_end() -> Vec<Vector> {
         json!({"grantId": "grant_nothing-here", "expectedGrantVersion": 7, "idempotencyKey": "idem_step-0001"});
     let rotate = |kept: Value| {
         let inbox = json!({
-            "collection": "life", "index": "inbox", "start": format!("{BUILDER_ROW}/{:016}", 0),
-            "end": format!("{BUILDER_ROW}0"), "reverse": false, "limit": 50, "bytes": 0,
+            "collection": "life", "index": "inbox", "start": format!("{}/{:016}", part(BUILDER_ROW), 0),
+            "end": format!("{}0", part(BUILDER_ROW)), "reverse": false, "limit": 50, "bytes": 0,
         });
         let facts = vec![
             answer(row("task", BUILDER_ROW), vec![stored(BUILDER_ROW, &kept)]),
@@ -475,7 +475,7 @@ fn continued_end() -> Vec<Vector> {
     let revoke = |body: Value| {
         let facts = vec![
             answer(row("grant", GRANT_ROW), vec![stored(GRANT_ROW, &body)]),
-            answer(under("life", "bound", &format!("default/{}", part(GRANT_ROW)), 50), vec![]),
+            answer(under("life", "bound", &part(GRANT_ROW), 50), vec![]),
             answer(row("box", WRITER_ROW), vec![stored(WRITER_ROW, &counters(0, 0))]),
             answer(row("box", BUILDER_ROW), vec![stored(BUILDER_ROW, &counters(0, 0))]),
         ];
@@ -496,7 +496,7 @@ fn continued_end() -> Vec<Vector> {
             "decide",
             goes_on("alice", "relationships.revoke", &revocation, GRANT_ROW, vec![]),
         )
-        .has(json!({"kind": "needs", "queries": [under("life", "bound", &format!("default/{}", part(GRANT_ROW)), 50), row("grant", GRANT_ROW)]})),
+        .has(json!({"kind": "needs", "queries": [under("life", "bound", &part(GRANT_ROW), 50), row("grant", GRANT_ROW)]})),
     ]
 }
 
@@ -507,8 +507,8 @@ fn continued_update() -> Vec<Vector> {
     let all = args("writer", "tasks.updateRuntime", &params, vec![]);
     let urgent = |from: i64| {
         json!({
-            "collection": "life", "index": "urgent", "start": format!("{WRITER_ROW}/{from:016}"),
-            "end": format!("{WRITER_ROW}0"), "reverse": false, "limit": 50, "bytes": 0,
+            "collection": "life", "index": "urgent", "start": format!("{}/{from:016}", part(WRITER_ROW)),
+            "end": format!("{}0", part(WRITER_ROW)), "reverse": false, "limit": 50, "bytes": 0,
         })
     };
     let facts = vec![

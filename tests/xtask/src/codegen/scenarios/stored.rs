@@ -323,10 +323,10 @@ fn mail() -> Vec<Vector> {
     let list = |name: &str, limit: u32, life: Value, answered: bool| {
         let params = json!({"receiver": builder(), "timeoutMs": 1_000, "limit": limit});
         let open = json!({
-            "collection": "life", "index": "inbox", "start": format!("{BUILDER_ROW}/{:016}", 1),
-            "end": format!("{BUILDER_ROW}0"), "reverse": false, "limit": limit, "bytes": 0,
+            "collection": "life", "index": "inbox", "start": format!("{}/{:016}", part(BUILDER_ROW), 1),
+            "end": format!("{}0", part(BUILDER_ROW)), "reverse": false, "limit": limit, "bytes": 0,
         });
-        let key = format!("{BUILDER_ROW}/{:016}", 1);
+        let key = format!("{}/{:016}", part(BUILDER_ROW), 1);
         let facts = vec![
             answer(open, vec![stored_at(&message_row(), &key, &life)]),
             answer(row("task", BUILDER_ROW), vec![stored(BUILDER_ROW, &task(builder_party()))]),
