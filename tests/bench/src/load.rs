@@ -1,14 +1,15 @@
 //! Durable operations per second at several numbers of callers, beside the limits of the same disk in the same run.
 
+use crate::output::Output;
 use crate::peers;
 use crate::raw;
 use crate::world::{self, Pair};
 use anyhow::{Context, Result};
+use serde_json::json;
 use std::path::Path;
 use std::sync::Barrier;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use threadmesh_runtime::Host;
-use threadmesh_store_sqlite::Options;
 
 /// Callers, operations of each, and pairs of each.
 const SHAPES: [(usize, usize, usize); 3] = [(1, 2_000, 4), (16, 400, 1), (64, 200, 1)];
@@ -33,7 +34,7 @@ fn rfc3339(seconds: u64) -> String {
 }
 
 /// Prints the table.
-pub fn run(directory: &Path) -> Result<()> {
+pub fn run(directory: &Path, output: &Output) -> Result<()> {
     let folder = tempfile::tempdir_in(directory)?;
     let (syncs, commits) = (raw::syncs(folder.path())?, raw::commits(folder.path())?);
     println!("raw on this disk: {syncs:.0} syncs/s, {commits:.0} SQLite commits/s (one row, WAL, FULL)");
@@ -41,12 +42,12 @@ pub fn run(directory: &Path) -> Result<()> {
     println!("below each what others did on a disk of the same kind, with the ratio to its commits:");
     for (callers, each, pairs) in SHAPES {
         let folder = tempfile::tempdir_in(directory)?;
-        let host = world::host(folder.path(), Options::default())?;
+        let host = world::host(folder.path(), world::options())?;
         world::declare(&host)?;
         let pairs: Vec<Vec<Pair>> = (0..callers)
             .map(|caller| (0..pairs).map(|pair| world::pair(&host, caller * pairs + pair)).collect())
             .collect::<Result<_>>()?;
-        let bench = Bench { host: &host, pairs: &pairs, each, commits };
+        let bench = Bench { host: &host, pairs: &pairs, each, commits, output };
         bench.measure("send", |pair, number, _| {
             let (now, expires) = times();
             let reply = host.call(Some(&pair.sender), "messages.send", &pair.message(&now, &expires, number))?;
@@ -72,12 +73,12 @@ pub fn run(directory: &Path) -> Result<()> {
 }
 
 /// The time of processors that this process has used.
-fn processor() -> Duration {
+pub fn processor() -> Duration {
     let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(used.tv_sec.unsigned_abs(), u32::try_from(used.tv_nsec).unwrap_or(0))
 }
 
-fn peak() -> String {
+pub fn peak() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.map_or_else(|| "unknown".into(), |line| line.trim().to_owned())
@@ -89,6 +90,7 @@ struct Bench<'a> {
     pairs: &'a [Vec<Pair>],
     each: usize,
     commits: f64,
+    output: &'a Output,
 }
 
 impl Bench<'_> {
@@ -152,6 +154,11 @@ impl Bench<'_> {
             at(50),
             at(99),
         );
+        self.output.line(json!({
+            "bench": "load", "name": name, "callers": self.pairs.len(), "rate": rate, "raw": self.commits,
+            "ratio": rate / self.commits, "p50": at(50), "p99": at(99), "most": at(100), "commits": commits,
+            "processor": processor,
+        }));
         peers::print(name, self.pairs.len());
     }
 }

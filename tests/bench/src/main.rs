@@ -1,30 +1,36 @@
 //! Measurements, side by side in one run, since machines differ and are shared: read the ratios.
 //!
-//! `cargo run --release --package threadmesh-bench -- [core|life|load|scale] [--dir DIR]`; without a name, all of them.
-//! `core`: the component on a reused instance beside native code. `life`: writes and syncs of one message life.
-//! `load`: durable operations at 1, 16 and 64 callers beside raw SQLite commits and raw syncs on the same disk, and beside
-//! what other systems do in the same units. `scale`: questions about one task while the mailboxes of others fill.
+//! `cargo run --release --package threadmesh-bench -- [core|life|load|phases|mixed|hot|scale] [--dir DIR] [--json FILE]`;
+//! without a name, all of them. `README.md` beside this says what each measures.
 
 mod core;
 mod life;
 mod load;
+mod mixed;
+mod output;
 mod peers;
+mod phases;
 mod raw;
 mod scale;
 mod world;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use output::Output;
 use std::path::PathBuf;
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let mut names = Vec::new();
     let mut directory = std::env::temp_dir();
+    let mut output = Output::default();
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--dir" => directory = arguments.next().map(PathBuf::from).unwrap_or(directory),
-            "core" | "life" | "load" | "scale" => names.push(argument),
-            other => bail!("unknown argument {other}: core, life, load, scale or --dir DIR"),
+            "--json" => output = Output::to(&arguments.next().context("--json FILE")?.into())?,
+            "core" | "life" | "load" | "phases" | "mixed" | "hot" | "scale" => names.push(argument),
+            other => {
+                bail!("unknown argument {other}: core, life, load, phases, mixed, hot, scale, --dir DIR or --json FILE")
+            }
         }
     }
     let wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
@@ -35,7 +41,16 @@ fn main() -> Result<()> {
         life::run(&directory)?;
     }
     if wanted("load") {
-        load::run(&directory)?;
+        load::run(&directory, &output)?;
+    }
+    if wanted("phases") {
+        phases::run(&directory, &output)?;
+    }
+    if wanted("mixed") {
+        mixed::run(&directory, &output)?;
+    }
+    if wanted("hot") {
+        mixed::hot(&directory, &output)?;
     }
     if wanted("scale") {
         scale::run(&directory)?;

@@ -17,6 +17,23 @@ pub struct Pair {
     relationship: String,
 }
 
+/// How stores are opened: as in production, but for what `THREADMESH_BENCH_STORE` says (`journal=2000,cache=16384`: pages
+/// of a half of the journal, KiB of pages; `log`: pages that may wait; `beside=0`: commits carry the log over).
+pub fn options() -> Options {
+    let mut options = Options::default();
+    for part in std::env::var("THREADMESH_BENCH_STORE").unwrap_or_default().split(',') {
+        let Some((name, Ok(value))) = part.split_once('=').map(|(name, value)| (name, value.parse())) else { continue };
+        match name {
+            "journal" => options.journal_pages = value,
+            "cache" => options.cache_kib = value,
+            "log" => options.checkpoint_pages = value,
+            "beside" => options.checkpoint_beside = value > 0,
+            _ => {}
+        }
+    }
+    options
+}
+
 /// A host on a new database in `directory`.
 pub fn host(directory: &Path, options: Options) -> Result<Host> {
     let store = SqliteStore::open(directory.join("bench.db"), options)?;
@@ -95,15 +112,22 @@ pub fn declare(host: &Host) -> Result<()> {
 
 /// Registers pair `number` and grants its relationship.
 pub fn pair(host: &Host, number: usize) -> Result<Pair> {
-    let (sender, receiver) = (task(&format!("source-{number:06}")), task(&format!("target-{number:06}")));
-    for task in [&sender, &receiver] {
-        let params = json!({
-            "task": {"taskId": task.id, "incarnationId": task.incarnation, "harness": "bench",
-                "adapterRef": {"kind": "stub"}},
-            "idempotencyKey": format!("idem_register-{}", task.id),
-        });
-        done(host, &owner(), "tasks.register", &params)?;
-    }
+    let receiver = task(&format!("target-{number:06}"));
+    register(host, &receiver)?;
+    to(host, number, receiver)
+}
+
+/// So many senders with grants to one receiver.
+pub fn to_one(host: &Host, senders: usize) -> Result<Vec<Pair>> {
+    let receiver = task("target-shared");
+    register(host, &receiver)?;
+    (0..senders).map(|number| to(host, number, receiver.clone())).collect()
+}
+
+/// Registers sender `number` and grants its relationship to `receiver`.
+fn to(host: &Host, number: usize, receiver: Principal) -> Result<Pair> {
+    let sender = task(&format!("source-{number:06}"));
+    register(host, &sender)?;
     let relationship = format!("rel_pair-{number:06}");
     let params = json!({
         "grant": {
@@ -118,6 +142,15 @@ pub fn pair(host: &Host, number: usize) -> Result<Pair> {
     });
     done(host, &owner(), "relationships.grant", &params)?;
     Ok(Pair { sender, receiver, relationship })
+}
+
+fn register(host: &Host, task: &Principal) -> Result<()> {
+    let params = json!({
+        "task": {"taskId": task.id, "incarnationId": task.incarnation, "harness": "bench",
+            "adapterRef": {"kind": "stub"}},
+        "idempotencyKey": format!("idem_register-{}", task.id),
+    });
+    done(host, &owner(), "tasks.register", &params).map(|_| ())
 }
 
 /// A pair that is registered nowhere.
@@ -165,6 +198,16 @@ impl Pair {
         params["claimToken"] = token.into();
         params["decision"] = "accepted".into();
         done(host, &self.receiver, "mailbox.ack", &params).map(|_| ())
+    }
+
+    /// Asks once how the sender's messages are.
+    pub fn wait(&self, host: &Host) -> Result<()> {
+        done(host, &self.sender, "tasks.wait", &json!({"task": reference(&self.sender)})).map(|_| ())
+    }
+
+    /// The first page of the receiver's mailbox.
+    pub fn list(&self, host: &Host) -> Result<()> {
+        done(host, &self.receiver, "mailbox.listPending", &json!({"receiver": reference(&self.receiver)})).map(|_| ())
     }
 
     /// Accepts, prepares and begins in one commit; the submission.
