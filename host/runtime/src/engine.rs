@@ -3,6 +3,7 @@
 //! Not here: when a session is replaced and what a trap means for a request (the host loop).
 
 mod cache;
+mod carried;
 mod idle;
 mod session;
 #[cfg(test)]
@@ -19,6 +20,7 @@ use wasmtime::component::Linker;
 /// Where compiled code is kept between starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Cache {
+    /// What the program carries behind the end of its own file, if that is for this component and engine; otherwise
     /// `THREADMESH_CACHE_DIR` if set (empty: nowhere), else `threadmesh` in the user's cache directory.
     #[default]
     Standard,
@@ -48,6 +50,8 @@ impl Default for Options {
 /// Where the compiled code came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
+    /// From the program's own file.
+    Carried,
     /// From the cache.
     Loaded,
     /// Compiled now, and kept.

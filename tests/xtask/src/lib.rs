@@ -2,6 +2,7 @@
 
 pub mod against;
 pub mod behaviours;
+pub mod carry;
 pub mod codegen;
 pub mod copy;
 pub mod coverage;

@@ -18,12 +18,13 @@ fn main() -> Result<()> {
         ["grow"] => xtask::grow::check(&xtask::root()),
         ["vectors-against", rest @ ..] => xtask::against::run(&xtask::root(), &xtask::against::Wanted::parse(rest)?),
         ["bench-pairs", rest @ ..] => xtask::pairs::run(&xtask::pairs::Wanted::parse(rest)?),
+        ["carry", program] => xtask::carry::run(program.as_ref()),
         ["lines"] => xtask::lines::run(&xtask::root(), None),
         ["lines", other] => xtask::lines::run(&xtask::root(), Some(other.as_ref())),
         ["faults", rest @ ..] => xtask::faults::run(&xtask::root(), &xtask::faults::Wanted::parse(rest)?),
         ["reproducible"] => xtask::reproducible::check(&xtask::root()),
         _ => bail!(
-            "usage: cargo xtask codegen [--check] | coverage | faults | grow | reproducible | vectors-against DIR | bench-pairs OLD NEW | lines [OTHER]"
+            "usage: cargo xtask codegen [--check] | coverage | faults | grow | reproducible | vectors-against DIR | bench-pairs OLD NEW | carry PROGRAM | lines [OTHER]"
         ),
     }
 }

@@ -53,6 +53,7 @@ fn component() -> Vec<Finding> {
         Err(failure) => return vec![broken("component", failure.detail, "build the program again")],
     };
     let cache = match core.origin() {
+        Origin::Carried => fine("cache", "the program carries the compiled component".to_owned()),
         Origin::Loaded => fine("cache", "the compiled component came from the cache".to_owned()),
         Origin::Compiled => fine("cache", "the compiled component is in the cache from now on".to_owned()),
         Origin::NotKept(why) => note(

@@ -29,6 +29,12 @@ pub(super) fn component(
     digest: &str,
     cache: &Cache,
 ) -> wasmtime::Result<(Component, Origin)> {
+    if *cache == Cache::Standard
+        && let Some(component) =
+            super::carried::read(BYTES_MAX).and_then(|code| unpack(engine, &code, &header(engine, digest)))
+    {
+        return Ok((component, Origin::Carried));
+    }
     let dir = match directory(cache).map(|path| PrivateDir::open(&path)) {
         Some(Ok(dir)) => dir,
         Some(Err(error)) => return Ok((Component::new(engine, bytes)?, Origin::NotKept(error.to_string()))),
@@ -72,7 +78,11 @@ fn header(engine: &Engine, digest: &str) -> Vec<u8> {
 
 /// A kept component, if it is whole and for this engine.
 fn load(engine: &Engine, dir: &PrivateDir, name: &str, header: &[u8]) -> Option<Component> {
-    let content = dir.read(name, BYTES_MAX)?;
+    unpack(engine, &dir.read(name, BYTES_MAX)?, header)
+}
+
+/// The component in a file of this program or of the cache, if it is whole and for this engine.
+fn unpack(engine: &Engine, content: &[u8], header: &[u8]) -> Option<Component> {
     let (sum, code) = content.strip_prefix(header)?.split_first_chunk::<32>()?;
     if Sha256::digest(code)[..] != sum[..] {
         return None;
@@ -80,9 +90,9 @@ fn load(engine: &Engine, dir: &PrivateDir, name: &str, header: &[u8]) -> Option<
     #[allow(unsafe_code)]
     // SAFETY: the bytes must be what `Component::serialize` gave. They were read from a file that belongs to this user
     // and that no other account can write, under a directory of the same kind, reached by descriptors and without
-    // following links; their SHA-256 is the one that this program wrote with them, so they are not damaged; and the
+    // following links, or from the file that this very program runs from; their SHA-256 is the one that this program wrote with them, so they are not damaged; and the
     // engine itself refuses what another version of it or other settings made. Whoever can forge all of this already
-    // runs code as this user.
+    // runs code as this user, or has changed the program.
     let component = unsafe { Component::deserialize(engine, code) };
     component.ok()
 }
