@@ -94,6 +94,11 @@ pub struct Invocation<'a> {
 pub trait Entropy: Send + Sync {
     /// 64 hex digits that nobody saw before.
     fn draw(&self) -> Result<String, HostError>;
+
+    /// So many of them, for decisions that follow each other at once. Each is used once or never.
+    fn draw_many(&self, count: usize) -> Result<Vec<String>, HostError> {
+        (0..count).map(|_| self.draw()).collect()
+    }
 }
 
 /// The randomness of the operating system.
@@ -102,10 +107,29 @@ pub struct SystemEntropy;
 
 impl Entropy for SystemEntropy {
     fn draw(&self) -> Result<String, HostError> {
-        let mut bytes = [0_u8; 32];
-        getrandom::fill(&mut bytes).map_err(|error| HostError::Entropy { detail: error.to_string() })?;
-        Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+        let mut bytes = [0_u8; DRAW];
+        fill(&mut bytes)?;
+        Ok(hex(&bytes))
     }
+
+    fn draw_many(&self, count: usize) -> Result<Vec<String>, HostError> {
+        let mut bytes = vec![0_u8; count * DRAW];
+        fill(&mut bytes)?;
+        Ok(bytes.chunks(DRAW).map(hex).collect())
+    }
+}
+
+/// Bytes of a draw.
+const DRAW: usize = 32;
+
+fn fill(bytes: &mut [u8]) -> Result<(), HostError> {
+    getrandom::fill(bytes).map_err(|error| HostError::Entropy { detail: error.to_string() })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |half: u8| char::from(DIGITS[usize::from(half & 0xf)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
 /// What a host counted since it was made.

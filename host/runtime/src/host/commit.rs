@@ -20,6 +20,8 @@ use std::{
 const MEMBERS_MAX: usize = 64;
 /// After this time a batch takes no more members, so that the first one does not wait for all of them.
 const GATHER_MAX: Duration = Duration::from_millis(100);
+/// How many decisions of a batch share a draw of randomness.
+const DRAWS: usize = 16;
 /// How often a request is decided again because others were faster.
 const TRIES_MAX: usize = 8;
 
@@ -43,6 +45,9 @@ struct Open<'b> {
     batch: Box<dyn Batch + 'b>,
     last_time: i64,
     applied: bool,
+    /// Randomness that no decision was given yet.
+    entropy: Vec<String>,
+    drawn: usize,
 }
 
 impl Inner {
@@ -70,7 +75,7 @@ impl Inner {
         self.counters.batches.fetch_add(1, Relaxed);
         let begun = self.store.begin().and_then(|mut batch| {
             let last_time = batch.last_time()?;
-            Ok(Open { batch, last_time, applied: false })
+            Ok(Open { batch, last_time, applied: false, entropy: Vec::new(), drawn: 0 })
         });
         let mut open = match begun {
             Ok(open) => open,
@@ -119,7 +124,7 @@ impl Inner {
     fn decided(&self, job: &Job, open: &mut Open<'_>, decider: &mut Decider<'_>) -> Result<(Done, bool), Fault> {
         let now = self.time_for(open)?;
         for _ in 0..TRIES_MAX {
-            let entropy = self.entropy.draw()?;
+            let entropy = self.entropy_for(open)?;
             let at = open.batch.epoch();
             let facts = Facts::Batch(open.batch.as_mut());
             let decision = match decider.decide(&job.request, now, &entropy, facts)? {
@@ -145,6 +150,17 @@ impl Inner {
             };
         }
         Err(HostError::Conflict { tries: TRIES_MAX }.into())
+    }
+
+    /// Randomness for the next decision. Whoever is alone draws for himself only; in a batch of many a call of the system is
+    /// made for some of them together.
+    fn entropy_for(&self, open: &mut Open<'_>) -> Result<String, HostError> {
+        if open.entropy.is_empty() {
+            let count = if open.drawn == 0 { 1 } else { DRAWS };
+            open.drawn += count;
+            open.entropy = self.entropy.draw_many(count)?;
+        }
+        open.entropy.pop().ok_or_else(|| misuse("there is no randomness"))
     }
 
     /// The time for the next decision. Another process may have accepted the clock.
