@@ -15,10 +15,11 @@ use crate::counters::Counters;
 use crate::delta::{Delta, Fact, Record};
 use crate::error::InStore;
 use crate::keys::{self, Key};
+use crate::looked::Looked;
 use crate::names::{Names, NewNames};
 use crate::outbox;
 use crate::query::Current;
-use crate::recent::{Absent, Recent};
+use crate::recent::Recent;
 use crate::view::View;
 
 /// What applying works with.
@@ -29,7 +30,7 @@ pub(crate) struct Applier<'a> {
     pub counters: &'a mut Counters,
     pub recent: &'a Recent,
     pub layer: &'a mut Delta,
-    pub absent: &'a Absent,
+    pub looked: &'a Looked,
 }
 
 /// What to do with a row.
@@ -116,7 +117,7 @@ impl Applier<'_> {
     }
 
     fn through<T>(&self, what: impl FnOnce(&View<'_>) -> T) -> T {
-        self.recent.through(self.conn, self.layer, self.absent, what)
+        self.recent.through(self.conn, self.layer, self.looked, what)
     }
 
     fn write(&mut self, write: &Write, plan: Plan) -> Result<(), StoreError> {

@@ -9,21 +9,31 @@ use threadmesh_runtime::store::{
 };
 
 use crate::apply::Applier;
+use crate::checkpointer::Checkpointer;
 use crate::connection::Conn;
 use crate::counters::{Counters, Format};
 use crate::delta::Delta;
-use crate::error::{InStore, may_be_committed, store_error};
+use crate::error::{InStore, is_flush_failure, may_be_committed, store_error};
+use crate::growth::Growth;
 use crate::journal::{self, Place};
 use crate::log;
+use crate::looked::Looked;
 use crate::names::{Names, NewNames};
+use crate::options::{Options, Synchronous};
 use crate::queue::Queue;
-use crate::recent::{Absent, Recent};
-use crate::settle::settle;
+use crate::recent::Recent;
+use crate::settle::{At, settle};
 use crate::store::Checkpoint;
 use crate::watch::{Trouble, Watch};
 
 /// How long a log that has lost its name may hold up whoever saves what is in it.
 const RESCUE: Duration = Duration::from_secs(5);
+
+/// How long whoever writes waits for readers of old snapshots, so that a log that is too long begins again.
+const RESTART: Duration = Duration::from_millis(10);
+
+/// How many slots are filled from one slice of the other half to the next, at least: small slices share fewer pages.
+const STEP: i64 = 8;
 
 /// The writing connection, as long as it can be trusted.
 #[derive(Debug)]
@@ -38,16 +48,26 @@ pub(crate) struct Writer {
     durable: bool,
     /// How long the log was after the last commit.
     log: u64,
+    /// What carries the log over, unless commits do it.
+    beside: Option<Checkpointer>,
+    growth: Growth,
     /// Why there is no connection any more.
     end: StoreError,
 }
 
 impl Writer {
-    /// Takes over a connection to a file that is open and configured, whose commits are on the disk when they return if
-    /// `durable`. `limit` is for all waits of one operation.
-    pub fn new(conn: Conn, queue: Queue, files: Arc<Watch>, format: Format, limit: Duration, durable: bool) -> Self {
+    /// Takes over a connection to a file that is open and configured with `options`.
+    pub fn new(conn: Conn, queue: Queue, files: Arc<Watch>, format: Format, options: &Options) -> Self {
         let end = StoreError::Stopped { detail: String::new() };
-        Self { conn: Some(conn), queue, files, format, limit, durable, log: 0, end }
+        let (limit, durable) = (options.busy_limit, options.synchronous == Synchronous::Full);
+        let growth = Growth::new(options.checkpoint_pages);
+        Self { conn: Some(conn), queue, files, format, limit, durable, log: 0, beside: None, growth, end }
+    }
+
+    /// From now on `beside` carries the log over.
+    pub fn with_checkpointer(mut self, beside: Checkpointer) -> Self {
+        self.beside = Some(beside);
+        self
     }
 
     /// The connection, without a transaction; waits will end at the limit from `began` on.
@@ -57,10 +77,18 @@ impl Writer {
         Ok(conn)
     }
 
+    /// Lets a test do to the one that carries the log over what only a failing disk does.
+    #[cfg(test)]
+    pub fn failing_checkpointer(&self) -> impl Fn(&str) + use<> {
+        self.beside.as_ref().expect("it has one").failing()
+    }
+
     /// Begins an exclusive transaction, behind those of other processes that were first.
     fn begin(&mut self, began: Instant) -> Result<(), StoreError> {
         let log = self.check_files()?;
+        self.check_flushes()?;
         self.conn(began)?;
+        self.restart_log()?;
         let head = self.queue.enter(self.limit.saturating_sub(began.elapsed()))?;
         if log < self.log {
             self.check_log()?;
@@ -103,6 +131,7 @@ impl Writer {
     /// Carries a log that has lost its name over into the file, unless somebody has begun another one.
     fn save_log(&self) -> bool {
         let (Some(conn), Ok(_head)) = (&self.conn, self.queue.enter(RESCUE)) else { return false };
+        let _held = self.beside.as_ref().map(|beside| beside.hold(true));
         if !self.files.look().is_ok_and(|look| look.trouble == Some(Trouble::LogRemoved)) {
             return false;
         }
@@ -138,12 +167,15 @@ impl Writer {
     /// Carries the log over and empties it; waits for others until `wait` is over.
     pub fn empty_log(&mut self, began: Instant, wait: Duration) -> Result<Checkpoint, StoreError> {
         let conn = self.conn(began)?;
+        // SQLite takes one that carries the log over for being in the way, and does not wait for it.
+        let held = self.beside.as_ref().map(|beside| beside.hold(true));
         conn.wait_at_most(wait.saturating_sub(began.elapsed()));
         let make = |row: &rusqlite::Row<'_>| {
             Ok(Checkpoint { busy: row.get::<_, i64>(0)? != 0, log_pages: row.get(1)?, moved_pages: row.get(2)? })
         };
         let done = conn.raw.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], make);
         let done = done.map_err(|error| store_error(error, began.elapsed()));
+        drop(held);
         match &done {
             Err(StoreError::Broken { detail }) => self.give_up(detail.clone()),
             _ => self.log = 0,
@@ -151,8 +183,55 @@ impl Writer {
         done
     }
 
+    /// Gives up where the one that carries the log over met a flush that failed.
+    fn check_flushes(&mut self) -> Result<(), StoreError> {
+        match self.beside.as_ref().and_then(Checkpointer::failed) {
+            Some(detail) if self.conn.is_some() => {
+                self.give_up(detail.clone());
+                Err(StoreError::Broken { detail })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets the log begin again where it is too long: what is not carried over yet is little, and nobody else commits
+    /// meanwhile. Readers of old snapshots are waited for, but not for long.
+    fn restart_log(&mut self) -> Result<(), StoreError> {
+        let (Some(conn), Some(beside)) = (&self.conn, &self.beside) else { return Ok(()) };
+        if !self.growth.is_too_long() {
+            return Ok(());
+        }
+        let Some(held) = beside.hold(self.growth.is_urgent()) else { return Ok(()) };
+        conn.wait_at_most(RESTART);
+        let done = conn.raw.query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get::<_, i64>(0));
+        drop(held);
+        if let Err(error) = &done
+            && is_flush_failure(error)
+        {
+            let detail = error.to_string();
+            self.give_up(detail.clone());
+            return Err(StoreError::Broken { detail });
+        }
+        // Whatever else failed left the log as it was.
+        self.growth.restarted(matches!(done, Ok(0)));
+        Ok(())
+    }
+
+    /// Looks how long the log has become, and asks for it to be carried over.
+    fn watch_growth(&mut self) {
+        let (Some(conn), Some(beside)) = (&self.conn, &self.beside) else { return };
+        let frames = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?));
+        let statement = conn.raw.prepare_cached("PRAGMA wal_checkpoint(NOOP)");
+        let Ok((log, moved)) = statement.and_then(|mut noop| noop.query_row([], frames)) else { return };
+        if self.growth.is_long(log, moved) {
+            beside.ask();
+        }
+    }
+
     /// Ends the transaction durably. Whatever goes wrong, no transaction is open afterwards.
     fn commit(&mut self) -> Result<(), StoreError> {
+        // From here on the commit's own flush says it: the system tells each descriptor of what it could not write.
+        self.check_flushes()?;
         let Some(conn) = &self.conn else { return Err(self.end.clone()) };
         let committed = conn.raw.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
         match committed {
@@ -238,6 +317,17 @@ impl Writer {
     }
 }
 
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // The last one to close carries the log over, which nobody may do after a flush that failed.
+        let failed = self.beside.as_ref().map(|beside| (drop(beside.hold(true)), beside.failed()).1);
+        self.beside = None;
+        if let Some(Some(detail)) = failed {
+            self.give_up(detail);
+        }
+    }
+}
+
 /// What a batch shares with all others of its store.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shared<'a> {
@@ -255,7 +345,7 @@ pub(crate) struct SqliteBatch<'a> {
     counters: Counters,
     /// What it has applied. Names and stored effects are in the transaction already.
     layer: Delta,
-    absent: Absent,
+    looked: Looked,
     epoch: Epoch,
     changed: bool,
     /// After a failure in the middle of applying, nothing of this batch may be committed.
@@ -278,7 +368,7 @@ impl<'a> SqliteBatch<'a> {
             new_names: NewNames::default(),
             counters: Counters::new(shared.recent.format()),
             layer: Delta::default(),
-            absent: Absent::default(),
+            looked: Looked::default(),
             epoch: Epoch::of_new_batch(),
             changed: false,
             failed: false,
@@ -301,54 +391,76 @@ impl<'a> SqliteBatch<'a> {
 
     fn applier(&mut self) -> Result<Applier<'_>, StoreError> {
         self.conn()?;
-        let Self { writer, shared, new_names, counters, layer, absent, .. } = self;
+        let Self { writer, shared, new_names, counters, layer, looked, .. } = self;
         let conn = writer.conn.as_ref().ok_or_else(|| StoreError::misuse("the batch has no connection"))?;
         let Shared { names, recent, .. } = *shared;
-        Ok(Applier { conn: &conn.raw, names, new_names, counters, recent, layer, absent })
+        Ok(Applier { conn: &conn.raw, names, new_names, counters, recent, layer, looked })
     }
 
     /// Carries over what the journal holds and what this batch has applied, and leaves the journal to be written anew.
     fn settle(&mut self) -> Result<(), StoreError> {
         let conn = self.conn()?;
-        self.shared.recent.with(|journal| settle(conn, journal))?;
+        self.shared.recent.with_old(|old, at| old.carry(conn, at, i64::MAX))?;
+        settle(conn, &self.shared.recent.whole())?;
         settle(conn, &self.layer)?;
-        self.counters.place = Place { settled: self.counters.place.settled + 1, slots: 0 };
+        self.counters.place = Place { settled: self.counters.place.settled + 1, ..Place::default() };
         Ok(())
     }
 
     /// Carries over what the journal holds, and leaves no trace in it.
     pub fn empty_journal(mut self) -> Result<(), StoreError> {
         let from = self.counters.place;
-        if from.slots > 0 {
+        if from.slots > 0 || from.before > 0 {
             self.settle()?;
         }
         let cleared = journal::clear(self.conn()?).in_store()?;
-        if from.slots == 0 && cleared == 0 {
+        if from == self.counters.place && cleared == 0 {
             return Ok(());
         }
-        self.finish(from)
+        self.finish(from, At::default())
     }
 
-    /// Writes what was applied, in the journal or the tables.
-    fn write(&mut self) -> Result<(), StoreError> {
-        let place = self.counters.place;
-        let bytes = journal::encode(&self.layer, place.settled);
-        let slots = place.slots.saturating_add(journal::slots(&bytes));
-        if slots > self.shared.slots_max {
-            return self.settle();
+    /// Writes what was applied in the journal, and carries over a slice of its other half; how far that is then.
+    fn write(&mut self) -> Result<At, StoreError> {
+        let mut bytes = journal::encode(&self.layer);
+        let (slots, half) = (journal::slots(&bytes), self.shared.slots_max);
+        if slots > half {
+            // More than there will ever be room for.
+            return self.settle().map(|()| At::default());
         }
-        journal::append(self.conn()?, place.slots, &bytes).in_store()?;
-        self.counters.place.slots = slots;
-        Ok(())
+        let mut place = self.counters.place;
+        let full = place.slots.saturating_add(slots) > half;
+        let (conn, recent) = (self.conn()?, self.shared.recent);
+        let mut at = recent.with_old(|_, at| at.clone());
+        let step = (half / 16).clamp(1, STEP);
+        let steps = (place.slots + slots) / step - place.slots / step;
+        if place.before > 0 && (full || steps > 0) {
+            let (to, done) = recent.with_old(|old, at| {
+                let most = if full { i64::MAX } else { old.slice(steps * step, half) };
+                old.carry(conn, at, most).map(|to| (to.clone(), old.is_done(&to)))
+            })?;
+            (at, place.carried) = (to.clone(), to.done);
+            if done {
+                (at, place.before, place.carried) = (At::default(), 0, 0);
+            }
+        }
+        if full {
+            (at, place) = (At::default(), place.next());
+        }
+        journal::append(conn, place, &mut bytes).in_store()?;
+        place.slots += slots;
+        self.counters.place = place;
+        Ok(at)
     }
 
     /// Commits durably, and lets the process know what was committed.
-    fn finish(&mut self, from: Place) -> Result<(), StoreError> {
+    fn finish(&mut self, from: Place, at: At) -> Result<(), StoreError> {
         self.counters.commits += 1;
         self.counters.save(self.conn()?).in_store()?;
         self.writer.commit()?;
         self.writer.note_commits(self.counters.commits);
-        self.shared.recent.advance(std::mem::take(&mut self.layer), from, self.counters.place);
+        self.writer.watch_growth();
+        self.shared.recent.advance(std::mem::take(&mut self.layer), from, self.counters.place, at);
         self.shared.names.keep(std::mem::take(&mut self.new_names));
         Ok(())
     }
@@ -357,7 +469,7 @@ impl<'a> SqliteBatch<'a> {
 impl Batch for SqliteBatch<'_> {
     fn read(&mut self, queries: &[Query]) -> Result<Vec<Answer>, StoreError> {
         let (conn, Shared { names, recent, .. }) = (self.conn()?, self.shared);
-        let answers = recent.through(conn, &self.layer, &self.absent, |view| {
+        let answers = recent.through(conn, &self.layer, &self.looked, |view| {
             let answer = |query: &Query| -> rusqlite::Result<Answer> {
                 Ok(match names.find_in(conn, &self.new_names, &query.collection, &query.index)? {
                     Some(name) => view.answer(name, query)?,
@@ -404,8 +516,8 @@ impl Batch for SqliteBatch<'_> {
             return Ok(());
         }
         let from = self.counters.place;
-        self.write()?;
-        self.finish(from)
+        let at = self.write()?;
+        self.finish(from, at)
     }
 }
 

@@ -15,6 +15,9 @@ use crate::options::{Options, Synchronous};
 /// every commit empties the cache.
 const READ_CACHE_KIB: u32 = 512;
 
+/// The same of the one that carries the log over, which looks for nothing.
+const CHECKPOINT_CACHE_KIB: u32 = 16;
+
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
@@ -22,6 +25,8 @@ pub(crate) enum Use {
     Write,
     /// One of those that read.
     Read,
+    /// The one that carries the log over.
+    Checkpoint,
 }
 
 /// A connection whose waits end at a deadline.
@@ -43,7 +48,7 @@ impl Conn {
     /// Opens `file`, which must exist. Reads and writes nothing.
     pub fn open(file: &Path, purpose: Use, options: &Options) -> rusqlite::Result<Self> {
         let mode = match purpose {
-            Use::Write => OpenFlags::SQLITE_OPEN_READ_WRITE,
+            Use::Write | Use::Checkpoint => OpenFlags::SQLITE_OPEN_READ_WRITE,
             Use::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
         };
         let flags =
@@ -73,12 +78,12 @@ impl Conn {
         )?;
         match purpose {
             Use::Read => self.raw.execute_batch(&format!("PRAGMA query_only=ON; PRAGMA cache_size=-{READ_CACHE_KIB};")),
-            Use::Write => self.raw.execute_batch(&format!(
+            Use::Write | Use::Checkpoint => self.raw.execute_batch(&format!(
                 "PRAGMA secure_delete=ON; PRAGMA fullfsync=ON; PRAGMA checkpoint_fullfsync=ON; PRAGMA synchronous={};
                  PRAGMA cache_size=-{}; PRAGMA wal_autocheckpoint={}; PRAGMA journal_size_limit=67108864;",
                 options.synchronous.pragma(),
-                options.cache_kib,
-                options.checkpoint_pages,
+                if purpose == Use::Write { options.cache_kib } else { CHECKPOINT_CACHE_KIB },
+                if options.checkpoint_beside { 0 } else { options.checkpoint_pages },
             )),
         }
     }

@@ -30,20 +30,20 @@ pub(crate) struct Counters {
 impl Counters {
     /// Those of a new store.
     pub fn new(format: Format) -> Self {
-        let place = Place { settled: 0, slots: 0 };
+        let place = Place::default();
         Self { format, last_time: 0, commits: 0, stamps: 0, audit: 0, effects: 0, place }
     }
 
     /// Reads them.
     pub fn load(conn: &Connection) -> rusqlite::Result<Self> {
-        let sql = "SELECT layout, records, last_time, commits, stamps, audit, effects, settled, slots, sum FROM counters WHERE id = 1";
+        let sql = "SELECT layout, records, last_time, commits, stamps, audit, effects, settled, slots, before, carried, sum FROM counters WHERE id = 1";
         conn.prepare_cached(sql)?.query_row([], |row| {
             let format = Format { layout: row.get(0)?, records: row.get(1)? };
             let (last_time, commits, stamps) = (row.get(2)?, row.get(3)?, row.get(4)?);
             let (audit, effects) = (row.get(5)?, row.get(6)?);
-            let place = Place { settled: row.get(7)?, slots: row.get(8)? };
+            let place = Place { settled: row.get(7)?, slots: row.get(8)?, before: row.get(9)?, carried: row.get(10)? };
             let counters = Self { format, last_time, commits, stamps, audit, effects, place };
-            if counters.sum() == row.get::<_, i64>(9)? {
+            if counters.sum() == row.get::<_, i64>(11)? {
                 return Ok(counters);
             }
             Err(damaged("the counters are not what was written"))
@@ -65,22 +65,25 @@ impl Counters {
     }
 
     /// In the order of the columns.
-    fn numbers(&self) -> [i64; 9] {
+    fn numbers(&self) -> [i64; 11] {
         let Self { format, last_time, commits, stamps, audit, effects, place } = *self;
-        [format.layout, format.records, last_time, commits, stamps, audit, effects, place.settled, place.slots]
+        let Place { settled, slots, before, carried } = place;
+        let Format { layout, records } = format;
+        [layout, records, last_time, commits, stamps, audit, effects, settled, slots, before, carried]
     }
 
     /// Writes them over what is there.
     pub fn save(&self, conn: &Connection) -> rusqlite::Result<()> {
         let sql = "UPDATE counters SET layout = ?1, records = ?2, last_time = ?3, commits = ?4, stamps = ?5, audit = ?6, effects = ?7,
-             settled = ?8, slots = ?9, sum = ?10 WHERE id = 1";
+             settled = ?8, slots = ?9, before = ?10, carried = ?11, sum = ?12 WHERE id = 1";
         self.write(conn, sql)
     }
 
     /// Writes them into a new file.
     pub fn insert(&self, conn: &Connection) -> rusqlite::Result<()> {
-        let sql = "INSERT INTO counters (layout, records, last_time, commits, stamps, audit, effects, settled, slots, sum, id)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1)";
+        let sql =
+            "INSERT INTO counters (layout, records, last_time, commits, stamps, audit, effects, settled, slots, before,
+             carried, sum, id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 1)";
         self.write(conn, sql)
     }
 

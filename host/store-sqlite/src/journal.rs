@@ -1,8 +1,11 @@
 //! The journal: committed batches as they come, before they are carried over into the tables.
 //!
 //! A batch touches many pages of the tables and few of the journal, which is what a commit writes and waits for. The slots
-//! are rows of one page each; a batch takes the next ones, and they are overwritten in place after the journal was carried
+//! are rows of one page each; a batch takes the next ones, and they are overwritten in place after they were carried
 //! over. So nothing is freed and cleared at every turn; [`clear`] does that where no trace may be left.
+//!
+//! There are two halves. While commits fill one of them, each takes a slice of the other one over into the tables, so that
+//! no commit has to carry over all of it (`settle.rs`).
 
 use rusqlite::{Connection, params};
 
@@ -19,17 +22,37 @@ const CHANGED: u8 = 0;
 const NEW: u8 = 1;
 const GONE: u8 = 2;
 
-/// Where a snapshot stands: which turn of the journal, and how many of its slots are in use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How many slots a half may have.
+pub(crate) const HALF_MAX: i64 = (1 << 20) - 1;
+
+/// Where a snapshot stands: which turn of the journal, how many slots are in use, and how far the turn before is carried
+/// over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Place {
-    /// How often the journal was carried over.
+    /// How often the journal has gone on in its other half.
     pub settled: i64,
-    /// Slots in use since.
+    /// Slots in use of this half.
     pub slots: i64,
+    /// Slots in use of the other half; 0 where all of it is carried over.
+    pub before: i64,
+    /// How many changes of the other half are carried over.
+    pub carried: i64,
 }
 
-/// A batch as it is written: whole slots.
-pub(crate) fn encode(layer: &Delta, settled: i64) -> Vec<u8> {
+impl Place {
+    /// Nothing is carried over of this half, and the other one has room.
+    pub fn next(self) -> Self {
+        Self { settled: self.settled + 1, slots: 0, before: self.slots, carried: 0 }
+    }
+
+    /// In front of the slots of a turn.
+    fn first(turn: i64) -> i64 {
+        if turn & 1 == 0 { 0 } else { HALF_MAX + 1 }
+    }
+}
+
+/// A batch as it is written: whole slots. [`seal`] says of which turn.
+pub(crate) fn encode(layer: &Delta) -> Vec<u8> {
     let mut bytes = vec![0; HEAD];
     let facts = layer.facts();
     put_number(&mut bytes, facts.len() as u64);
@@ -57,12 +80,21 @@ pub(crate) fn encode(layer: &Delta, settled: i64) -> Vec<u8> {
         bytes.push(u8::from(mark.there));
     }
     let length = (bytes.len() - HEAD) as u64;
-    bytes[..8].copy_from_slice(&settled.to_le_bytes());
     bytes[8..16].copy_from_slice(&length.to_le_bytes());
-    let sum = Sum::new().number(settled).bytes(&bytes[HEAD..]).value();
-    bytes[16..HEAD].copy_from_slice(&sum.to_le_bytes());
     bytes.resize(bytes.len().next_multiple_of(SLOT), 0);
     bytes
+}
+
+/// Makes an encoded batch one of the turn `settled`.
+fn seal(bytes: &mut [u8], settled: i64) {
+    let length = number(bytes, 8).and_then(|length| usize::try_from(u64::from_le_bytes(length)).ok()).unwrap_or(0);
+    let sum = Sum::new().number(settled).bytes(&bytes[HEAD..HEAD + length]).value();
+    bytes[..8].copy_from_slice(&settled.to_le_bytes());
+    bytes[16..HEAD].copy_from_slice(&sum.to_le_bytes());
+}
+
+fn number(bytes: &[u8], from: usize) -> Option<[u8; 8]> {
+    bytes.get(from..from + 8).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok())
 }
 
 /// How many slots an encoded batch takes.
@@ -70,8 +102,10 @@ pub(crate) fn slots(bytes: &[u8]) -> i64 {
     (bytes.len() / SLOT) as i64
 }
 
-/// Writes an encoded batch behind the first `used` slots.
-pub(crate) fn append(conn: &Connection, used: i64, bytes: &[u8]) -> rusqlite::Result<()> {
+/// Writes an encoded batch behind the slots that are in use at `place`.
+pub(crate) fn append(conn: &Connection, place: Place, bytes: &mut [u8]) -> rusqlite::Result<()> {
+    seal(bytes, place.settled);
+    let used = Place::first(place.settled) + place.slots;
     // Replaces the slot of an earlier turn, in place since it has the same size.
     let mut put = conn.prepare_cached("INSERT OR REPLACE INTO journal (slot, chunk) VALUES (?1, ?2)")?;
     for (slot, chunk) in (used + 1..).zip(bytes.chunks(SLOT)) {
@@ -80,11 +114,19 @@ pub(crate) fn append(conn: &Connection, used: i64, bytes: &[u8]) -> rusqlite::Re
     Ok(())
 }
 
-/// Reads the batches in the slots behind `used` up to those of `place`, in their order.
-pub(crate) fn load(conn: &Connection, used: i64, place: Place, mut take: impl FnMut(Delta)) -> rusqlite::Result<()> {
+/// Reads the batches of the turn `turn` in the slots behind `used` up to `slots`, in their order.
+pub(crate) fn load(
+    conn: &Connection,
+    turn: i64,
+    used: i64,
+    slots: i64,
+    mut take: impl FnMut(Delta),
+) -> rusqlite::Result<()> {
+    let first = Place::first(turn);
+    let (used, slots) = (first + used, first + slots);
     let mut statement =
         conn.prepare_cached("SELECT slot, chunk FROM journal WHERE slot > ?1 AND slot <= ?2 ORDER BY slot")?;
-    let mut rows = statement.query([used, place.slots])?;
+    let mut rows = statement.query([used, slots])?;
     let (mut last, mut bytes): (i64, Vec<u8>) = (used, Vec::new());
     while let Some(row) = rows.next()? {
         let (slot, chunk) = (row.get::<_, i64>(0)?, row.get_ref(1)?.as_blob()?);
@@ -93,12 +135,12 @@ pub(crate) fn load(conn: &Connection, used: i64, place: Place, mut take: impl Fn
         }
         last = slot;
         bytes.extend_from_slice(chunk);
-        if let Some(layer) = complete(&bytes, place.settled)? {
+        if let Some(layer) = complete(&bytes, turn)? {
             bytes.clear();
             take(layer);
         }
     }
-    if last == place.slots && bytes.is_empty() { Ok(()) } else { Err(damaged("the journal ends too early")) }
+    if last == slots && bytes.is_empty() { Ok(()) } else { Err(damaged("the journal ends too early")) }
 }
 
 /// Removes all slots, and what they held; how many there were.
@@ -109,7 +151,7 @@ pub(crate) fn clear(conn: &Connection) -> rusqlite::Result<usize> {
 /// The batch in `bytes`, once all of it is there.
 fn complete(bytes: &[u8], settled: i64) -> rusqlite::Result<Option<Delta>> {
     let malformed = || damaged("the journal is malformed");
-    let number = |from: usize| bytes.get(from..from + 8).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
+    let number = |from| number(bytes, from);
     let (turn, length) = (number(0).map(i64::from_le_bytes), number(8).map(u64::from_le_bytes));
     let length = length.and_then(|length| usize::try_from(length).ok()).ok_or_else(malformed)?;
     if turn != Some(settled) {

@@ -28,10 +28,11 @@
 //! clustered by id, this layout writes less than half as many pages. Names of collections and indexes are small numbers.
 //!
 //! A batch touches many pages of both, so it is not written there at once: what it changed goes into the `journal`, in
-//! slots of one page, which is all that its commit has to write. Every process knows the journal's content and sees the
-//! tables through it (`recent.rs`); when the journal is full ([`Options::journal_pages`]), the commit that
-//! finds it so carries it over instead, rows and keys in order, so that each page of the tables is written once for many
-//! commits. Until then the tables do not change, so answers from them can be remembered.
+//! slots of one page, which is nearly all that its commit has to write. Every process knows the journal's content and sees
+//! the tables through it (`recent.rs`). When one half of it is full ([`Options::journal_pages`]), commits go on in the other
+//! one and carry the full one over in slices, rows and keys in order (`settle.rs`), so that each page of the tables is
+//! written once for many commits. What is laid over the tables has all that changes in them until then, so answers from
+//! them can be remembered. The log is carried over beside the commits (`checkpointer.rs`).
 //!
 //! Everything is checked before anything is applied, and what is applied stays in memory until the commit, so that there is
 //! nothing to roll back (a savepoint copies each page before its first change, which was measured as two thirds of all
@@ -40,14 +41,17 @@
 mod apply;
 mod batch;
 mod check;
+mod checkpointer;
 mod connection;
 mod counters;
 mod delta;
 mod error;
 mod files;
+mod growth;
 mod journal;
 mod keys;
 mod log;
+mod looked;
 mod mark;
 mod names;
 mod open;

@@ -33,9 +33,14 @@ pub struct Options {
     pub records: Records,
     /// How many connections read at the same time, at most. Default: 4.
     pub readers: usize,
-    /// How many pages the log may hold before it is carried over into the file. Default: 4000 (16 MB).
+    /// How many pages of the log may wait before they are carried over into the file. A log that is three times as long
+    /// begins again. Default: 4000 (16 MB).
     pub checkpoint_pages: u32,
-    /// How many pages of the journal hold commits before these are carried over into the tables. Default: 1000 (4 MB).
+    /// Carry the log over in a thread with a connection of its own, so that no commit waits for it. Default: yes; without
+    /// it, the commit that finds the log long does it.
+    pub checkpoint_beside: bool,
+    /// How many pages each half of the journal has: when one of them is full, commits go on in the other one and carry this
+    /// one over into the tables, a slice each. Default: 1000 (4 MB).
     pub journal_pages: u32,
     /// Page cache of the writing connection, in KiB. The journal fills it the first time around, and it stays full; a larger
     /// one would fill up with the tables for as long as they grow. Default: 4096.
@@ -57,6 +62,7 @@ impl Default for Options {
             records: Records { writes: 1, reads: vec![1] },
             readers: 4,
             checkpoint_pages: 4_000,
+            checkpoint_beside: true,
             journal_pages: 1_000,
             cache_kib: 4_096,
         }

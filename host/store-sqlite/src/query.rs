@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 use threadmesh_runtime::store::{Query, Row, audit_id};
 
 use crate::journal::damaged;
+use crate::looked::Found;
 use crate::names::Index;
 use crate::sum;
 
@@ -147,7 +148,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static str> {
 /// Whether the tables and indexes have what the queries ask for.
 pub(crate) fn fits(conn: &Connection) -> bool {
     let others = [
-        "SELECT layout, records, last_time, commits, stamps, audit, effects, settled, slots, sum FROM counters WHERE id = 1",
+        "SELECT layout, records, last_time, commits, stamps, audit, effects, settled, slots, before, carried, sum FROM counters WHERE id = 1",
         "SELECT slot, chunk FROM journal WHERE slot = 0",
         "SELECT id, fence, name, key, body, failed, sum FROM outbox INDEXED BY outbox_due WHERE due = 0",
         "SELECT number FROM names WHERE collection = ?1 AND index_name = ?2",
@@ -170,14 +171,7 @@ pub(crate) struct Current {
 }
 
 /// The row with `id` in the collection whose index without a name has the number `name`, by the tables alone.
-pub(crate) fn current(conn: &Connection, name: i64, id: &str) -> rusqlite::Result<Option<Current>> {
-    let sql = "SELECT f.stamp, f.revision, f.keys, f.name, f.sum, f.body_sum FROM entries e LEFT JOIN facts f ON f.stamp = e.stamp
-               WHERE e.name = ?1 AND e.key = ?2 LIMIT 1";
-    let make = |row: &SqlRow<'_>| {
-        let current = Current { stamp: row.get(0)?, revision: row.get(1)?, keys: sum::blob(row, 2)?.to_vec() };
-        let Current { stamp, revision, keys } = &current;
-        let sum = sum::of_head(*stamp, *revision, row.get(3)?, id, keys, row.get(5)?);
-        if sum == row.get::<_, i64>(4)? { Ok(current) } else { Err(wrong_sum()) }
-    };
-    conn.prepare_cached(sql)?.query_row(params![name, id], make).optional()
+pub(crate) fn by_id(conn: &Connection, name: i64, id: &str) -> rusqlite::Result<Option<Found>> {
+    let make = |row: &SqlRow<'_>| Ok(Found { row: checked(row)?, keys: sum::blob(row, 5)?.to_vec() });
+    conn.prepare_cached(FACTS[0])?.query_row(params![name, id, 1], make).optional()
 }

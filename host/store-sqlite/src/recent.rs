@@ -5,8 +5,7 @@
 //! keeps a snapshot ([`Moment`]) shares what was known with it, and holds no lock: commits lie over that as levels of their
 //! own until nobody shares what is below.
 
-use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use rusqlite::Connection;
@@ -15,6 +14,8 @@ use threadmesh_runtime::store::{Query, Row};
 use crate::counters::{Counters, Format};
 use crate::delta::Delta;
 use crate::journal::{self, Place};
+use crate::looked::{ById, Found, Looked};
+use crate::settle::{At, Carried};
 use crate::view::View;
 
 /// How many bytes the texts of remembered answers may have together.
@@ -35,8 +36,13 @@ pub(crate) struct Recent {
 #[derive(Debug)]
 struct State {
     place: Place,
-    /// The topmost last; never empty. Each has more than twice what is in the one over it.
+    /// What the half that is being filled holds, the topmost last; never empty. Each has more than twice what is in the one
+    /// over it.
     levels: Vec<Arc<Delta>>,
+    /// What the other half holds until all of it is carried over, and how far it is.
+    old: Arc<Carried>,
+    at: At,
+    /// Of the tables under all of `old`: which part of it they hold already makes no difference.
     memory: Arc<Memory>,
 }
 
@@ -44,14 +50,15 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct Moment {
     levels: Vec<Arc<Delta>>,
+    old: Arc<Carried>,
     memory: Arc<Memory>,
 }
 
 impl Moment {
     /// Looks at the tables of the snapshot that this was told of.
     pub fn through<T>(&self, conn: &Connection, what: impl FnOnce(&View<'_>) -> T) -> T {
-        let levels: Vec<&Delta> = self.levels.iter().rev().map(Arc::as_ref).collect();
-        what(&View { conn, levels: &levels, memory: &self.memory, absent: None })
+        let levels = levels(None, &self.levels, &self.old);
+        what(&View { conn, levels: &levels, memory: &self.memory, looked: None })
     }
 }
 
@@ -59,7 +66,7 @@ impl Recent {
     /// Of a file that was opened with `format`; nothing is known yet.
     pub fn new(format: Format) -> Self {
         // A turn that no file has, so that the first one to look reads the journal.
-        Self { format, state: RwLock::new(State::new(Place { settled: -1, slots: 0 })) }
+        Self { format, state: RwLock::new(State::new(Place { settled: -1, ..Place::default() }, Arc::default())) }
     }
 
     /// As it was when the file was opened.
@@ -113,45 +120,58 @@ impl Recent {
         &self,
         conn: &Connection,
         layer: &Delta,
-        absent: &Absent,
+        looked: &Looked,
         what: impl FnOnce(&View<'_>) -> T,
     ) -> T {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let levels: Vec<&Delta> = std::iter::once(layer).chain(state.levels.iter().rev().map(Arc::as_ref)).collect();
-        what(&View { conn, levels: &levels, memory: &state.memory, absent: Some(absent) })
+        let levels = levels(Some(layer), &state.levels, &state.old);
+        what(&View { conn, levels: &levels, memory: &state.memory, looked: Some(looked) })
     }
 
-    /// Calls `what` with the journal.
-    pub fn with<T>(&self, what: impl FnOnce(&Delta) -> T) -> T {
-        let journal = self.state.write().unwrap_or_else(PoisonError::into_inner).whole();
-        what(&journal)
+    /// Calls `what` with the half of the journal that is carried over, and how far it is.
+    pub fn with_old<T>(&self, what: impl FnOnce(&Carried, &At) -> T) -> T {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        what(&state.old, &state.at)
     }
 
-    /// `layer` was committed and led from one place to another one. A reader may have learned of it already.
-    pub fn advance(&self, layer: Delta, from: Place, to: Place) {
+    /// What the half holds that is being filled.
+    pub fn whole(&self) -> Arc<Delta> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner).whole()
+    }
+
+    /// `layer` was committed and led from one place to another one, and the half that is carried over at that one is so up to
+    /// `at`. A reader may have learned of it already.
+    pub fn advance(&self, layer: Delta, from: Place, to: Place, at: At) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         if state.place != from {
             return;
         }
-        state.place = to;
-        if from.settled == to.settled {
-            state.push(layer);
-            return;
+        let went_on = from.settled != to.settled;
+        let mut let_go = None;
+        if went_on || from.before > 0 && to.before == 0 {
+            // The tables have a new ground.
+            let full = if went_on && to.before > 0 { Arc::new(Carried::new(state.whole())) } else { Arc::default() };
+            let levels = if went_on { std::mem::replace(&mut state.levels, vec![Arc::default()]) } else { Vec::new() };
+            let_go = Some((levels, std::mem::replace(&mut state.old, full), std::mem::take(&mut state.memory)));
         }
-        let old = std::mem::replace(&mut *state, State::new(to));
+        if !went_on || to.before > 0 {
+            state.push(layer);
+        }
+        (state.place, state.at) = (to, at);
         drop(state);
-        drop(old);
+        drop(let_go);
     }
 }
 
 impl State {
-    /// Nothing is known at `place`.
-    fn new(place: Place) -> Self {
-        Self { place, levels: vec![Arc::default()], memory: Arc::default() }
+    /// Of the half that is being filled at `place` nothing is known.
+    fn new(place: Place, old: Arc<Carried>) -> Self {
+        let (at, place) = (At::behind(place.carried), Place { slots: 0, ..place });
+        Self { place, levels: vec![Arc::default()], old, at, memory: Arc::default() }
     }
 
     fn moment(&self) -> Moment {
-        Moment { levels: self.levels.clone(), memory: Arc::clone(&self.memory) }
+        Moment { levels: self.levels.clone(), old: Arc::clone(&self.old), memory: Arc::clone(&self.memory) }
     }
 
     /// Adds what lies over all that is known. What somebody shares is copied, and then only when as much again has come: so
@@ -183,15 +203,28 @@ impl State {
     }
 
     fn catch_up(&mut self, conn: &Connection, place: Place) -> rusqlite::Result<()> {
-        if self.place.settled != place.settled || self.place.slots > place.slots {
-            *self = Self::new(Place { slots: 0, ..place });
+        let goes_on = self.place.settled == place.settled && self.place.slots <= place.slots;
+        if !goes_on || (place.before != self.place.before && place.before > 0) {
+            let mut old = Delta::default();
+            journal::load(conn, place.settled - 1, 0, place.before, |layer| old.absorb(layer))?;
+            *self = Self::new(place, Arc::new(Carried::new(Arc::new(old))));
+        } else if place.before != self.place.before {
+            (self.old, self.memory) = (Arc::default(), Arc::default());
         }
-        let (used, mut layers) = (self.place.slots, Vec::new());
-        journal::load(conn, used, place, |layer| layers.push(layer))?;
+        let mut layers = Vec::new();
+        journal::load(conn, place.settled, self.place.slots, place.slots, |layer| layers.push(layer))?;
         layers.into_iter().for_each(|layer| self.push(layer));
+        if self.at.done != place.carried {
+            self.at = At::behind(place.carried);
+        }
         self.place = place;
         Ok(())
     }
+}
+
+/// What lies over the tables, the topmost first.
+fn levels<'a>(layer: Option<&'a Delta>, levels: &'a [Arc<Delta>], old: &'a Carried) -> Vec<&'a Delta> {
+    layer.into_iter().chain(levels.iter().rev().map(Arc::as_ref)).chain([&*old.delta]).collect()
 }
 
 fn begin(conn: &Connection) -> rusqlite::Result<()> {
@@ -203,7 +236,7 @@ pub(crate) fn end(conn: &Connection) -> rusqlite::Result<()> {
     if conn.is_autocommit() { Ok(()) } else { conn.prepare_cached("ROLLBACK")?.execute([]).map(|_| ()) }
 }
 
-/// Answers of the tables, which stay as they are until the journal is carried over.
+/// Answers of the tables. What is laid over them has all that changes in them, until a half of the journal is carried over.
 #[derive(Debug, Default)]
 pub(crate) struct Memory(Mutex<Remembered>);
 
@@ -212,6 +245,7 @@ struct Remembered {
     bytes: usize,
     /// By the number of the index and the first key.
     answers: HashMap<i64, HashMap<String, Vec<Remember>>>,
+    rows: ById<Arc<Found>>,
 }
 
 /// An answer and the rest of its query.
@@ -231,33 +265,40 @@ impl Memory {
         known.answers.get(&name)?.get(&query.start)?.iter().find(same).map(|one| one.rows.clone())
     }
 
+    /// The row with `id`, if it is remembered.
+    pub fn found(&self, name: i64, id: &str) -> Option<Arc<Found>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).rows.get(name, id)
+    }
+
+    /// Remembers a row under its id, if it is small, unless there are enough.
+    pub fn keep_found(&self, name: i64, id: &str, found: &Arc<Found>) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.takes(size(&found.row) + found.keys.len()) {
+            known.rows.put(name, id, Arc::clone(found));
+        }
+    }
+
     /// Remembers an answer that is small, unless there are enough.
     pub fn keep(&self, name: i64, query: &Query, limit: u32, rows: &[Row]) {
-        // Also what is around the texts: keys, ids and the tables that hold them.
-        let bytes = rows.iter().map(|row| row.body.len() + row.id.len() + row.key.len() + 256).sum::<usize>();
-        let small = (1..=ROWS).contains(&rows.len()) && bytes <= BYTES;
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !small || known.bytes + bytes > REMEMBERED {
+        if !(1..=ROWS).contains(&rows.len()) || !known.takes(rows.iter().map(size).sum()) {
             return;
         }
-        known.bytes += bytes;
         let one = Remember { end: query.end.clone(), reverse: query.reverse, limit, rows: rows.to_vec() };
         known.answers.entry(name).or_default().entry(query.start.clone()).or_default().push(one);
     }
 }
 
-/// Ids that a batch has looked for in the tables in vain; what a batch asks for it writes soon after.
-#[derive(Debug, Default)]
-pub(crate) struct Absent(RefCell<HashMap<i64, HashSet<String>>>);
-
-impl Absent {
-    /// Whether it was looked for.
-    pub fn has(&self, name: i64, id: &str) -> bool {
-        self.0.borrow().get(&name).is_some_and(|ids| ids.contains(id))
+impl Remembered {
+    /// Whether there is room for so many bytes, which are then counted.
+    fn takes(&mut self, bytes: usize) -> bool {
+        let takes = bytes <= BYTES && self.bytes + bytes <= REMEMBERED;
+        self.bytes += if takes { bytes } else { 0 };
+        takes
     }
+}
 
-    /// It is not there.
-    pub fn note(&self, name: i64, id: &str) {
-        self.0.borrow_mut().entry(name).or_default().insert(id.to_owned());
-    }
+/// What a row takes: also what is around the texts, namely keys, ids and the tables that hold them.
+fn size(row: &Row) -> usize {
+    row.body.len() + row.id.len() + row.key.len() + 256
 }

@@ -11,12 +11,14 @@ use threadmesh_runtime::store::{
 
 use crate::batch::{Shared, SqliteBatch, Writer};
 use crate::check::{FailedEffect, failed_effects, inner_check};
+use crate::checkpointer::Checkpointer;
 use crate::connection::Conn;
 use crate::counters::Counters;
 use crate::error::{OpenError, store_error};
+use crate::journal::HALF_MAX;
 use crate::names::Names;
 use crate::open::{Opened, examine, integrity_check, open};
-use crate::options::{Options, Synchronous};
+use crate::options::Options;
 use crate::outbox;
 use crate::pool::{Lent, Pool};
 use crate::query;
@@ -64,14 +66,18 @@ impl SqliteStore {
     pub(crate) fn open_with(path: &Path, options: Options, migrations: &[Migration]) -> Result<Self, OpenError> {
         let Opened { location, format, writing } = open(path, &options, migrations)?;
         let files = writing.is_some().then(|| Watch::new(&location).map(Arc::new)).transpose()?;
-        let (file, limit, durable) = (location.file, options.busy_limit, options.synchronous == Synchronous::Full);
-        let slots_max = i64::from(options.journal_pages);
+        let make = |((conn, queue), files): (_, &Arc<Watch>)| -> Result<_, OpenError> {
+            let writer = Writer::new(conn, queue, Arc::clone(files), format, &options);
+            Ok(Mutex::new(match options.checkpoint_beside {
+                true => writer.with_checkpointer(Checkpointer::start(&location, &options)?),
+                false => writer,
+            }))
+        };
+        let writer = writing.zip(files.as_ref()).map(make).transpose()?;
+        let (file, limit, slots_max) =
+            (location.file, options.busy_limit, i64::from(options.journal_pages).min(HALF_MAX));
         let pool = Pool::new(file.clone(), options);
         let watch = pool.open().map_err(|error| OpenError::sqlite(&file, Duration::ZERO, error))?;
-        let make = |((conn, queue), files): (_, &Arc<Watch>)| {
-            Mutex::new(Writer::new(conn, queue, Arc::clone(files), format, limit, durable))
-        };
-        let writer = writing.zip(files.as_ref()).map(make);
         let (names, recent, turn) = (Names::default(), Recent::new(format), Turn::default());
         Ok(Self { file, limit, names, recent, slots_max, turn, pool, watch: Mutex::new(watch), files, writer })
     }

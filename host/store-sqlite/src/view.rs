@@ -1,14 +1,18 @@
 //! Looking at the tables through changes that lie over them.
 
+use std::sync::Arc;
+
 use rusqlite::Connection;
 use threadmesh_runtime::store::{Answer, Query, Row, audit_id};
 
 use crate::delta::{Delta, Fact, Mark, Record};
 use crate::journal::damaged;
+use crate::keys::Key;
+use crate::looked::{Found, Looked};
 use crate::names::Index;
 use crate::position;
 use crate::query::{self, Current};
-use crate::recent::{Absent, Memory};
+use crate::recent::Memory;
 
 /// The tables of one snapshot, and the changes over them, the topmost first.
 pub(crate) struct View<'a> {
@@ -16,7 +20,7 @@ pub(crate) struct View<'a> {
     pub levels: &'a [&'a Delta],
     pub memory: &'a Memory,
     /// Of an open batch.
-    pub absent: Option<&'a Absent>,
+    pub looked: Option<&'a Looked>,
 }
 
 impl View<'_> {
@@ -36,23 +40,23 @@ impl View<'_> {
         if index.audit && query.index.is_empty() {
             return self.by_position(query);
         }
-        let by_id = query.index.is_empty() && query.end.is_none();
-        if by_id && let Some(found) = self.recent(index.number, &query.start) {
-            let row = found.map(|(stamp, fact)| row(&query.start, stamp, fact)).filter(|_| query.limit > 0);
+        if query.index.is_empty() && query.end.is_none() {
+            let row = if query.limit > 0 { self.by_id(index.number, &query.start)? } else { None };
             return Ok(row.into_iter().collect());
         }
         let changed = self.levels.iter().flat_map(|level| level.keys(index.audit).range(index.number, query));
         let more = u32::try_from(changed.filter(|(_, mark)| !mark.there).count()).unwrap_or(u32::MAX);
         let rows = self.stored(index, query, query.limit.saturating_add(more))?;
-        if by_id && rows.is_empty() && query.limit > 0 {
-            self.absent.iter().for_each(|absent| absent.note(index.number, &query.start));
-        }
         self.merge(index, query, rows)
     }
 
     /// Audit records by their ids: those of the table, and behind them those of each level, the topmost last.
     fn by_position(&self, query: &Query) -> rusqlite::Result<Vec<Row>> {
         let positions = position::range(query);
+        // Some of those that come may be in the table already.
+        let first =
+            self.levels.iter().filter_map(|level| level.all_records().next()).map(|(position, _)| position).min();
+        let below = positions.start..positions.end.min(first.unwrap_or(i64::MAX));
         let make = |(position, one)| record(None, position, one);
         let mut budget = Budget::new(query);
         let limit = query.limit as usize;
@@ -61,43 +65,79 @@ impl View<'_> {
             let mut rows: Vec<Row> = above.take(limit).map(make).collect();
             let left = u32::try_from(limit - rows.len()).unwrap_or(u32::MAX);
             rows.iter().for_each(|row| budget.take(row));
-            rows.extend(query::records(self.conn, positions.clone(), true, left, |row| budget.is_spent_with(row))?);
+            rows.extend(query::records(self.conn, below, true, left, |row| budget.is_spent_with(row))?);
             return Ok(rows);
         }
-        let mut rows =
-            query::records(self.conn, positions.clone(), false, query.limit, |row| budget.is_spent_with(row))?;
+        let mut rows = query::records(self.conn, below, false, query.limit, |row| budget.is_spent_with(row))?;
         let above = self.levels.iter().rev().flat_map(|level| level.records(positions.clone()));
         rows.extend(above.take(limit - rows.len()).map(make));
         Ok(rows)
     }
 
-    /// The row with `id` in the collection whose index without a name has the number `name`, as an update needs it.
+    /// The row with `id` in the collection whose index without a name has the number `name`.
+    fn by_id(&self, name: i64, id: &str) -> rusqlite::Result<Option<Row>> {
+        if let Some(found) = self.recent(name, id) {
+            return Ok(found.map(|(stamp, fact)| row(id, stamp, fact)));
+        }
+        let Some(found) = self.found(name, id)? else { return Ok(None) };
+        let newer = self.newer(&found)?;
+        Ok(Some(newer.map_or_else(|| found.row.clone(), |fact| row(id, found.row.stamp.cast_signed(), fact))))
+    }
+
+    /// The same as an update needs it.
     pub fn current(&self, name: i64, id: &str) -> rusqlite::Result<Option<Current>> {
         if let Some(found) = self.recent(name, id) {
             return Ok(found.map(|(stamp, fact)| Current { stamp, revision: fact.revision, keys: fact.keys.clone() }));
         }
-        if self.absent.is_some_and(|absent| absent.has(name, id)) {
-            return Ok(None);
+        let Some(found) = self.found(name, id)? else { return Ok(None) };
+        let newer = self.newer(&found)?.map(|fact| (fact.revision, &fact.keys));
+        let (revision, keys) = newer.unwrap_or((found.row.revision, &found.keys));
+        Ok(Some(Current { stamp: found.row.stamp.cast_signed(), revision, keys: keys.clone() }))
+    }
+
+    /// What the tables have under an id, each id looked up once.
+    fn found(&self, name: i64, id: &str) -> rusqlite::Result<Option<Arc<Found>>> {
+        if let Some(known) = self.looked.and_then(|looked| looked.get(name, id)) {
+            return Ok(known);
         }
-        let Some(stored) = query::current(self.conn, name, id)? else { return Ok(None) };
-        // Its id stays, but the rest may be newer than the tables.
-        Ok(Some(match self.fact(stored.stamp) {
-            Some(Some(fact)) => Current { revision: fact.revision, keys: fact.keys.clone(), ..stored },
-            Some(None) => return Err(damaged("a row is gone, but not its id")),
-            None => stored,
-        }))
+        let mut found = self.memory.found(name, id);
+        if found.is_none() {
+            found = query::by_id(self.conn, name, id)?.map(Arc::new);
+            found.iter().for_each(|found| self.memory.keep_found(name, id, found));
+        }
+        self.looked.iter().for_each(|looked| looked.note(name, id, found.clone()));
+        Ok(found)
+    }
+
+    /// How a row of the tables is, where it has changed; its id stays.
+    fn newer(&self, found: &Found) -> rusqlite::Result<Option<&Fact>> {
+        self.fact(found.row.stamp.cast_signed())
+            .map(|fact| fact.ok_or_else(|| damaged("a row is gone, but not its id")))
+            .transpose()
     }
 
     /// A key that comes though its row is gone.
     pub fn stray_key(&self) -> Option<&str> {
-        let mut marks = self.levels.iter().flat_map(|level| level.keys(false).marks());
-        let stray = marks.find(|(_, mark)| mark.there && matches!(self.fact(mark.stamp), Some(None)));
-        stray.map(|((_, key), _)| key)
+        let levels = self.levels.iter().enumerate();
+        let mut marks = levels.flat_map(|(place, level)| level.keys(false).marks().map(move |mark| (place, mark)));
+        let goes = |place: usize, (key, mark): (Key<'_>, Mark)| {
+            let above = |level: &&Delta| level.keys(false).at(key).iter().any(|other| other.stamp == mark.stamp);
+            self.levels[..place].iter().any(above)
+        };
+        let stray = |(place, (key, mark)): (usize, (Key<'_>, Mark))| {
+            mark.there && matches!(self.fact(mark.stamp), Some(None)) && !goes(place, (key, mark))
+        };
+        marks.find(|mark| stray(*mark)).map(|(_, ((_, key), _))| key)
     }
 
-    /// The positions of the audit records that come, the topmost level's first.
+    /// The positions of the audit records that come, in order; the first ones may be in the table already.
     pub fn coming(&self) -> impl Iterator<Item = i64> {
-        self.levels.iter().flat_map(|level| level.all_records().map(|(position, _)| position))
+        self.levels.iter().rev().flat_map(|level| level.all_records().map(|(position, _)| position))
+    }
+
+    /// The changes some of which may be in the tables already.
+    pub fn carried(&self) -> Option<&Delta> {
+        self.levels.last().copied()
     }
 
     /// What the changes say about an id: nothing, that it is gone, or which row it is.

@@ -104,6 +104,18 @@ impl Mesh {
     /// Opens a store on a disk that may fail: through [`vfs::NAME`] where `through`, else as a product does it. It carries
     /// journal and log over often. The code of the fault is `open:` and a word, or that of the host.
     pub fn on_disk(core: &Arc<dyn Core>, db: &Path, through: bool, read_only: bool) -> Result<Self, Fault> {
+        Self::on_disk_beside(core, db, through, read_only, false)
+    }
+
+    /// The same; where `beside`, a thread carries the log over as in a product, so that no two runs make the same calls in
+    /// the same order.
+    pub fn on_disk_beside(
+        core: &Arc<dyn Core>,
+        db: &Path,
+        through: bool,
+        read_only: bool,
+        beside: bool,
+    ) -> Result<Self, Fault> {
         vfs::register();
         let plain = Options::default();
         let options = Options {
@@ -112,6 +124,7 @@ impl Mesh {
             read_only,
             journal_pages: 8,
             checkpoint_pages: if through { 40 } else { plain.checkpoint_pages },
+            checkpoint_beside: beside,
             busy_limit: Duration::from_secs(10),
             ..plain
         };

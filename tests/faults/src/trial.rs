@@ -47,6 +47,7 @@ struct Trial<'c> {
     db: PathBuf,
     disk: Arc<Disk>,
     plan: Option<Plan>,
+    beside: bool,
     life: Life,
     /// Whether the outcome of the next step is unknown.
     doubt: bool,
@@ -65,13 +66,22 @@ struct Pair {
 
 /// Runs a life with the fault of `plan`, or without any. The error says what must not be.
 pub fn run(core: &Arc<dyn Core>, plan: Option<Plan>) -> Result<(Seen, Arc<Disk>), String> {
+    run_with(core, plan, false)
+}
+
+/// The same, with a thread that carries the log over beside the commits.
+pub fn run_beside(core: &Arc<dyn Core>, plan: Option<Plan>) -> Result<(Seen, Arc<Disk>), String> {
+    run_with(core, plan, true)
+}
+
+fn run_with(core: &Arc<dyn Core>, plan: Option<Plan>, beside: bool) -> Result<(Seen, Arc<Disk>), String> {
     let memory = Path::new("/dev/shm");
     let root = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() }.map_err(told("no folder"))?;
     let folder = root.path().canonicalize().map_err(told("no folder"))?.join("work");
     std::fs::create_dir(&folder).map_err(told("no folder"))?;
     let (disk, db) = (Disk::new(&folder, plan), folder.join("mesh.db"));
     let (life, seen) = (Life::new(), Seen::default());
-    let mut trial = Trial { core, root, db, disk, plan, life, doubt: false, copies: 0, seen };
+    let mut trial = Trial { core, root, db, disk, plan, beside, life, doubt: false, copies: 0, seen };
     trial.live()?;
     trial.seen.met = trial.disk.fired() > 0;
     Ok((trial.seen, trial.disk))
@@ -103,7 +113,7 @@ impl Trial<'_> {
     /// Opens, also where that is refused at first.
     fn open(&mut self) -> Result<Pair, String> {
         for _ in 0..TRIES {
-            match Mesh::on_disk(self.core, &self.db, true, false) {
+            match Mesh::on_disk_beside(self.core, &self.db, true, false, self.beside) {
                 Ok(own) => {
                     let disk = Arc::clone(&self.disk);
                     return disk.aside(|| {

@@ -11,6 +11,8 @@ use threadmesh_runtime::Core;
 
 /// How many places of a kind are tried, unless all are.
 const SAMPLE: u64 = 8;
+/// How many places are tried where a thread makes calls too.
+const BESIDE: u64 = 16;
 /// The same, where one place alone need not be noticed.
 const LARGE_SAMPLE: u64 = 40;
 
@@ -102,6 +104,35 @@ fn calls_around_the_content_that_fail() {
 fn locks_and_shared_memory_that_fail() {
     for call in [Call::Lock, Call::Map, Call::MapLock] {
         no_harm(call, &[How::Error]);
+    }
+}
+
+/// The thread that carries the log over meets the fault: nothing that was acknowledged is lost, and after a flush nobody
+/// writes any more.
+#[test]
+fn a_log_that_is_carried_over_beside_the_commits() {
+    let (_, disk) = trial::run_beside(core(), None).expect("a life without a fault");
+    for (call, how) in [(Call::Sync, How::Error), (Call::Sync, How::Late), (Call::Write, How::Full)] {
+        let (count, mut struck, mut problems) = (disk.count(call), 0, Vec::new());
+        let first = 1 + random::seed() % 3;
+        for number in (first..=count).step_by(usize::try_from(count.div_ceil(BESIDE)).expect("small")) {
+            for lasting in [false, true] {
+                let plan = Plan { call, number, how, lasting };
+                match trial::run_beside(core(), Some(plan)) {
+                    Ok((seen, disk)) => {
+                        let there = disk.struck().is_some_and(|name| name == "threadmesh-log");
+                        struck += u32::from(there);
+                        if there && call == Call::Sync && seen.unknown == 0 {
+                            problems.push(format!("{plan:?}: a flush failed, and everything went on"));
+                        }
+                    }
+                    Err(problem) => problems.push(format!("{plan:?}: {problem}")),
+                }
+            }
+        }
+        println!("{call:?} {how:?}: {struck} in the thread");
+        assert!(problems.is_empty(), "{problems:#?}");
+        assert!(struck > 0, "{call:?} of the thread is never met");
     }
 }
 

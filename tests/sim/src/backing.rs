@@ -30,7 +30,10 @@ impl Backing {
                 // Processes end in lives, and machines do not: what was written is there without waiting for the disk.
                 let (journal_pages, checkpoint_pages) = (SMALL, SMALL);
                 let synchronous = Synchronous::Off;
-                let options = Options { synchronous, journal_pages, checkpoint_pages, ..Options::default() };
+                // A thread would make each life another one.
+                let checkpoint_beside = false;
+                let options =
+                    Options { synchronous, journal_pages, checkpoint_pages, checkpoint_beside, ..Options::default() };
                 let store = SqliteStore::open(place.path().join("life.db"), options);
                 store.map(|store| Arc::new(store) as Arc<dyn Store>).map_err(|error| error.to_string())
             }

@@ -31,10 +31,25 @@ pub(crate) struct Keys(BTreeMap<i64, BTreeMap<String, Marks>>);
 impl Keys {
     /// All keys that change, in the order of the table.
     pub fn marks(&self) -> impl Iterator<Item = (Key<'_>, Mark)> {
-        self.0.iter().flat_map(|(name, keys)| {
-            keys.iter()
-                .flat_map(move |(key, marks)| marks.as_slice().iter().map(move |mark| ((*name, key.as_str()), *mark)))
-        })
+        self.0.iter().flat_map(|(name, keys)| keys.iter().flat_map(move |(key, marks)| under(*name, key, marks)))
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.values().flat_map(BTreeMap::values).map(|marks| marks.as_slice().len()).sum()
+    }
+
+    /// The same as [`Keys::marks`], from behind the mark of the row `stamp` under `key` on.
+    pub fn behind(&self, (name, key): Key<'_>, stamp: i64) -> impl Iterator<Item = (Key<'_>, Mark)> {
+        let here = self.at((name, key)).iter().filter(move |mark| mark.stamp > stamp);
+        let rest = (Bound::Excluded(key), Bound::Unbounded);
+        let same = self.0.get_key_value(&name).into_iter().flat_map(move |(name, keys)| {
+            let held = keys.get_key_value(key).map(|(key, _)| (*name, key.as_str()));
+            let here = here.clone().filter_map(move |mark| Some((held?, *mark)));
+            here.chain(keys.range::<str, _>(rest).flat_map(move |(key, marks)| under(*name, key, marks)))
+        });
+        let others = self.0.range((Bound::Excluded(name), Bound::Unbounded));
+        same.chain(others.flat_map(|(name, keys)| keys.iter().flat_map(move |(key, marks)| under(*name, key, marks))))
     }
 
     /// What changes under one key.
@@ -86,6 +101,11 @@ impl Keys {
             }
         }
     }
+}
+
+/// Each mark under a key.
+fn under<'d>(name: i64, key: &'d str, marks: &'d Marks) -> impl Iterator<Item = (Key<'d>, Mark)> {
+    marks.as_slice().iter().map(move |mark| ((name, key), *mark))
 }
 
 impl Marks {

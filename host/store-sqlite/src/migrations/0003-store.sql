@@ -16,8 +16,10 @@ CREATE TABLE counters (
   stamps INTEGER NOT NULL,    -- the last number given to a fact
   audit INTEGER NOT NULL,     -- the last audit position
   effects INTEGER NOT NULL,   -- the last number given to a stored effect
-  settled INTEGER NOT NULL,   -- how often the journal was carried over into the tables
-  slots INTEGER NOT NULL,     -- how many of its slots hold what was committed since
+  settled INTEGER NOT NULL,   -- how often the journal has gone on in its other half
+  slots INTEGER NOT NULL,     -- how many slots of this half are in use
+  before INTEGER NOT NULL,    -- how many of the other half are; 0 where all of it is carried over into the tables
+  carried INTEGER NOT NULL,   -- how many of the changes in the other half are carried over
   sum INTEGER NOT NULL        -- of all of these
 ) STRICT;
 
@@ -57,7 +59,8 @@ CREATE TABLE entries (
   PRIMARY KEY (name, key, stamp)
 ) STRICT, WITHOUT ROWID;
 
--- What was committed and is not in the tables above yet, in slots of one page each; they are used again.
+-- What was committed and is not in the tables above yet, in slots of one page each; they are used again. Two halves take
+-- turns: the second one begins at slot 1048576.
 CREATE TABLE journal (slot INTEGER PRIMARY KEY, chunk BLOB NOT NULL) STRICT;
 
 -- Repeatable effects. In a lease, due is its end.

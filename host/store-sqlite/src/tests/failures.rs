@@ -54,6 +54,56 @@ fn a_failed_flush_ends_all_writing() {
     assert_eq!(ids(&store, "c"), ["a", "b"]);
 }
 
+/// As above, where it is the log that was carried over beside the commits.
+#[test]
+fn a_flush_that_fails_beside_the_commits_ends_all_writing() {
+    let (_directory, path) = place();
+    let store = open(&path);
+    commit(&store, &addition("a", "x")).unwrap();
+    let fail = store.with_writer(|writer| writer.failing_checkpointer());
+    let mut batch = store.begin().unwrap();
+    batch.apply(&ReadSet::default(), &addition("b", "x")).unwrap();
+    fail("the disk did not answer");
+    assert_eq!(batch.commit(), Err(StoreError::Broken { detail: "the disk did not answer".into() }));
+    assert_eq!(store.begin().err(), Some(StoreError::Broken { detail: "the disk did not answer".into() }));
+    let noted = || std::fs::read_to_string(path.with_file_name("store.db.lock")).unwrap().contains("flush");
+    assert!(noted(), "whoever opens it next must know");
+    drop(store);
+    assert!(std::fs::metadata(path.with_file_name("store.db-wal")).unwrap().len() > 0, "closing leaves the log");
+    assert_eq!(ids(&open(&path), "c"), ["a"], "nothing was written after it");
+    assert!(!noted(), "the log was written again");
+
+    let store = open(&path);
+    commit(&store, &addition("c", "x")).unwrap();
+    store.with_writer(|writer| writer.failing_checkpointer())("the disk did not answer");
+    drop(store);
+    assert!(
+        noted() && std::fs::metadata(path.with_file_name("store.db-wal")).unwrap().len() > 0,
+        "also without a commit"
+    );
+    assert_eq!(ids(&open(&path), "c"), ["a", "c"]);
+}
+
+/// Under a load without a pause, and with readers of old snapshots, the log begins again and again.
+#[test]
+fn the_log_stays_bounded() {
+    let (_directory, path) = place();
+    let store = SqliteStore::open(&path, Options { checkpoint_pages: 100, ..Options::default() }).unwrap();
+    let log = || std::fs::metadata(path.with_file_name("store.db-wal")).unwrap().len();
+    let (mut longest, mut written) = (0, 0);
+    for number in 0..400 {
+        commit(&store, &addition(&format!("{number:04}"), &"x".repeat(40_000))).unwrap();
+        written += 40_000;
+        longest = longest.max(log());
+        if number % 50 == 0 {
+            assert_eq!(ids(&store, "c").len(), number + 1);
+        }
+    }
+    // Three times what may wait and a half, and what two commits add with what they carry over.
+    assert!(longest < 600 * 4_120 && written > 2 * longest, "{longest} bytes at {written} written");
+    store.check().unwrap();
+}
+
 #[test]
 fn a_file_that_was_removed_or_replaced_takes_no_more() {
     let (_directory, path) = place();

@@ -89,6 +89,7 @@ pub struct Disk {
     plan: Mutex<Option<Plan>>,
     counts: [AtomicU64; CALLS.len()],
     fired: AtomicU64,
+    thread: Mutex<Option<String>>,
     held: AtomicBool,
 }
 
@@ -102,6 +103,7 @@ impl Disk {
             plan: Mutex::new(plan),
             counts: Default::default(),
             fired: AtomicU64::new(0),
+            thread: Mutex::default(),
             held: AtomicBool::new(false),
         });
         let mut disks = DISKS.lock().expect("no panic holds it");
@@ -118,6 +120,11 @@ impl Disk {
     /// How many calls failed.
     pub fn fired(&self) -> u64 {
         self.fired.load(Ordering::SeqCst)
+    }
+
+    /// The name of the thread whose call failed first.
+    pub fn struck(&self) -> Option<String> {
+        self.thread.lock().expect("no panic holds it").clone()
     }
 
     /// The fault ends.
@@ -157,7 +164,10 @@ impl Disk {
         if !strikes {
             return None;
         }
-        self.fired.fetch_add(1, Ordering::SeqCst);
+        if self.fired.fetch_add(1, Ordering::SeqCst) == 0 {
+            let name = std::thread::current().name().map(str::to_owned);
+            *self.thread.lock().expect("no panic holds it") = name;
+        }
         Some(plan.how)
     }
 }

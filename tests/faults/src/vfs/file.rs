@@ -15,11 +15,14 @@ pub(crate) struct File {
     real: *mut ffi::sqlite3_file,
     image: Option<Shared>,
     disk: Option<Arc<Disk>>,
+    /// Of how many failures of the system to write its syncs have told.
+    told: u64,
 }
 
 impl File {
     pub(crate) fn new(real: *mut ffi::sqlite3_file, image: Option<Shared>, disk: Option<Arc<Disk>>) -> Self {
-        Self { base: ffi::sqlite3_file { pMethods: &raw const METHODS }, real, image, disk }
+        let told = image.as_ref().map_or(0, |image| image.lock().expect("no panic holds it").lost);
+        Self { base: ffi::sqlite3_file { pMethods: &raw const METHODS }, real, image, disk, told }
     }
 }
 
@@ -156,6 +159,10 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
         let code = unsafe { image.flush(this.real) };
         if code != ffi::SQLITE_OK {
             return code;
+        }
+        // As Linux does: each descriptor is told once of what the system could not write, whoever asked for it.
+        if std::mem::replace(&mut this.told, image.lost) < image.lost && how.is_none() {
+            return ffi::SQLITE_IOERR_FSYNC;
         }
     }
     if let Some(code) = how.and_then(|how| disk::code(Call::Sync, how)) {

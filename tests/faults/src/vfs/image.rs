@@ -19,6 +19,8 @@ pub(crate) struct Image {
     dirty: Vec<(usize, usize)>,
     /// Whether the real file has another length.
     resized: bool,
+    /// How often the system gave up on something.
+    pub lost: u64,
 }
 
 /// An image that the connections of this process share.
@@ -119,6 +121,7 @@ impl Image {
     /// The system gives up on what it has not written, but does not forget it: it can be read, and no later sync writes it.
     /// The first `kept` of it do reach the file with the next sync.
     pub fn drop_dirty(&mut self, kept: usize) {
+        self.lost += u64::from(self.dirty.len() > kept || self.resized);
         self.dirty.truncate(kept);
         self.resized = false;
     }
