@@ -72,7 +72,14 @@ fn every_crate_of_the_product_is_in_the_table() {
     let known: BTreeSet<&str> = ALLOWED
         .iter()
         .map(|(package, _)| *package)
-        .chain(["xtask", "threadmesh-bench", "threadmesh-faults", "threadmesh-fuzz", "threadmesh-sim"])
+        .chain([
+            "xtask",
+            "threadmesh-bench",
+            "threadmesh-faults",
+            "threadmesh-fuzz",
+            "threadmesh-services",
+            "threadmesh-sim",
+        ])
         .collect();
     for package in dependencies().keys() {
         assert!(known.contains(package.as_str()), "{package} is not in the layering table");

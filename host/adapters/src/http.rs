@@ -4,9 +4,10 @@
 //! are no redirects, no proxies from the environment, no cookies. "Not submitted" is only what failed before the first
 //! byte of the request was handed to the connection, and status codes that the operator named.
 
-mod client;
+pub(crate) mod client;
 mod url;
 
+pub(crate) use url::is_this_machine;
 pub use url::{Template, UrlError};
 
 use crate::{answer::Expected, private, subject::Subject};

@@ -1,4 +1,5 @@
-//! Adapters of ThreadMesh: what performs an authorised call outside, and the operator's file that configures them.
+//! Adapters of ThreadMesh: what performs an authorised call outside, what looks at evidence there, and the operator's file
+//! that configures both.
 //!
 //! `spec/adapters.md` is the contract in words: what a program or a service must answer, which failures count as "not
 //! submitted", and what the operator vouches for.
@@ -7,6 +8,7 @@ pub mod carrier;
 pub mod command;
 pub mod http;
 pub mod profiles;
+pub mod resolvers;
 
 mod answer;
 mod private;

@@ -9,6 +9,7 @@ mod kinds;
 mod raw;
 
 use crate::{carrier::CarrierCommand, private};
+pub(crate) use build::{absolute, bounded};
 use kinds::Kind;
 use raw::{File, RawProfile};
 use serde_json::json;
@@ -51,7 +52,12 @@ pub struct Surroundings<'a> {
 
 /// Reads the profiles of a file.
 pub fn load(path: &Path, surroundings: &Surroundings<'_>) -> Result<Vec<Profile>, ProfileError> {
-    parse(&private::read(path, FILE_BYTES_MAX)?, surroundings)
+    parse(&read(path)?, surroundings)
+}
+
+/// The text of the operator's file, for [`parse`] and [`crate::resolvers::parse`].
+pub fn read(path: &Path) -> Result<String, PrivateError> {
+    private::read(path, FILE_BYTES_MAX)
 }
 
 /// Reads the profiles of a text. For tests and for hosts that keep them elsewhere; they must keep them as private.
@@ -82,7 +88,8 @@ fn digested(name: &str, raw: &RawProfile) -> String {
     json!({"format": "threadmesh-profile/1", "name": name, "settings": raw}).to_string()
 }
 
-fn check_name(name: &str) -> Result<(), String> {
+/// Whether a section may have this name.
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_' | b'.');
     let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     if !starts || name.len() > 64 || !name.bytes().all(inner) {

@@ -12,6 +12,7 @@ pub mod engine;
 pub mod host;
 pub mod pause;
 mod private;
+pub mod resolver;
 pub mod rpc;
 pub mod scenario;
 pub mod store;

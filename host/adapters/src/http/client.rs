@@ -41,21 +41,7 @@ pub(super) struct Client {
 impl Client {
     /// A client that trusts the certificates of `ca_pem`, or else the built-in ones.
     pub fn new(ca_pem: Option<&str>, body_bytes_max: u64) -> Result<Self, String> {
-        let mut tls = TlsConfig::builder();
-        if let Some(pem) = ca_pem {
-            tls = tls.root_certs(RootCerts::new_with_certs(&certificates(pem)?));
-        }
-        let config = Config::builder()
-            .http_status_as_error(false)
-            .proxy(None)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .max_idle_connections(0)
-            .max_response_header_size(HEAD_BYTES_MAX)
-            .user_agent(concat!("threadmesh/", env!("CARGO_PKG_VERSION")))
-            .accept("application/json")
-            .tls_config(tls.build())
-            .build();
+        let config = config(ca_pem, "application/json")?;
         let connector = ().chain(TcpConnector::default()).chain(RustlsConnector::default()).chain(Watched);
         Ok(Self { agent: Agent::with_parts(config, connector, DefaultResolver::default()), body_bytes_max })
     }
@@ -97,6 +83,25 @@ impl Client {
             Err(error) => Err(Failure { sent: SENT.get(), detail: error.to_string() }),
         }
     }
+}
+
+/// No redirects, no proxies, no kept connections; trusts the certificates of `ca_pem`, or else the built-in ones.
+pub(crate) fn config(ca_pem: Option<&str>, accept: &str) -> Result<Config, String> {
+    let mut tls = TlsConfig::builder();
+    if let Some(pem) = ca_pem {
+        tls = tls.root_certs(RootCerts::new_with_certs(&certificates(pem)?));
+    }
+    let config = Config::builder()
+        .http_status_as_error(false)
+        .proxy(None)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .max_idle_connections(0)
+        .max_response_header_size(HEAD_BYTES_MAX)
+        .user_agent(concat!("threadmesh/", env!("CARGO_PKG_VERSION")))
+        .accept(accept)
+        .tls_config(tls.build());
+    Ok(config.build())
 }
 
 fn left(deadline: Instant) -> Result<Duration, Failure> {

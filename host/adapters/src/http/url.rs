@@ -105,7 +105,8 @@ fn parts(text: &str) -> Result<Vec<Part>, UrlError> {
     Ok(parts)
 }
 
-fn is_this_machine(authority: &str) -> bool {
+/// Whether an authority (`HOST` or `HOST:PORT`) names this machine.
+pub(crate) fn is_this_machine(authority: &str) -> bool {
     let host = match authority.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => authority.split(':').next().unwrap_or_default(),

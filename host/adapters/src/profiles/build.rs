@@ -123,7 +123,7 @@ fn features(raw: &RawFeatures, can_query: bool) -> Value {
     })
 }
 
-pub(super) fn bounded(name: &str, value: Option<u64>, (least, usual, most): (u64, u64, u64)) -> Result<u64, String> {
+pub(crate) fn bounded(name: &str, value: Option<u64>, (least, usual, most): (u64, u64, u64)) -> Result<u64, String> {
     let value = value.unwrap_or(usual);
     if value < least || value > most {
         return Err(format!("{name} must be from {least} to {most}"));
@@ -131,6 +131,6 @@ pub(super) fn bounded(name: &str, value: Option<u64>, (least, usual, most): (u64
     Ok(value)
 }
 
-pub(super) fn absolute(path: &Path) -> Result<(), String> {
+pub(crate) fn absolute(path: &Path) -> Result<(), String> {
     if path.is_absolute() { Ok(()) } else { Err(format!("{} is not an absolute path", path.display())) }
 }

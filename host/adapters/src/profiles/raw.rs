@@ -1,7 +1,7 @@
 //! The settings as they are written. Every member is optional and every unknown one is refused; what a kind does not
 //! know is refused by name in `kinds.rs`.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use std::{collections::BTreeMap, path::PathBuf};
 
 /// The whole file.
@@ -9,6 +9,9 @@ use std::{collections::BTreeMap, path::PathBuf};
 #[serde(deny_unknown_fields, default)]
 pub(super) struct File {
     pub profile: BTreeMap<String, RawProfile>,
+    /// Left to [`crate::resolvers`].
+    #[serde(rename = "resolver")]
+    pub _resolver: IgnoredAny,
 }
 
 macro_rules! settings {
