@@ -14,6 +14,7 @@ mod memory;
 mod mesh;
 mod names;
 mod open;
+mod outside;
 mod target;
 mod terminal;
 mod time;

@@ -3,13 +3,11 @@
 use crate::failure::Failure;
 use crate::log::Log;
 use crate::terminal::Printer;
-use crate::{core, database, time};
+use crate::{core, database, outside, time};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-use threadmesh_adapters::carrier::CarrierCommand;
-use threadmesh_adapters::profiles::{self, Surroundings};
 use threadmesh_runtime::adapter::Profile;
 use threadmesh_runtime::dispatcher::{CallEffect, Caller, Config, Dispatcher, Note, Refusal};
 use threadmesh_runtime::host::{Clock, Host, Performer, ReplayFiles, itself};
@@ -59,7 +57,7 @@ impl Opened {
     pub fn open(opening: &Opening<'_>) -> Result<Self, Failure> {
         let core = Arc::new(core::load()?);
         let profiles = match opening.profiles {
-            Some(path) => read_profiles(path, core.as_ref())?,
+            Some(path) => outside::read(path, &core)?.profiles,
             None => Vec::new(),
         };
         let (create, allow_network_fs, records) =
@@ -192,22 +190,6 @@ fn perform(dispatcher: &OnceLock<Dispatcher>, effect: Effect) {
     if let Some(dispatcher) = dispatcher.get() {
         dispatcher.perform(CallEffect { name: effect.name, key: effect.key, body: effect.body });
     }
-}
-
-fn read_profiles(path: &Path, core: &WasmCore) -> Result<Vec<Profile>, Failure> {
-    let digest = |text: &str| {
-        let mut session = core.session().map_err(|error| error.to_string())?;
-        session.digest(text).map_err(|error| error.to_string())?.map_err(|error| error.detail)
-    };
-    let carrier = CarrierCommand::this_program().ok();
-    profiles::load(path, &Surroundings { digest: &digest, carrier }).map_err(|error| {
-        let detail = format!("{}: {error}", path.display());
-        Failure::unusable(
-            "profiles-unusable",
-            detail,
-            "mend the profile file; the adapters are described in spec/adapters.md",
-        )
-    })
 }
 
 /// Unusable where there is no database at `db` and none is to be made: asked before who is calling, since without a

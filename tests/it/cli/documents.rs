@@ -197,6 +197,35 @@ fn doctor_without_a_database_looks_at_the_program() {
 }
 
 #[test]
+fn doctor_lists_what_the_operators_file_configures() {
+    let rig = Rig::new();
+    let file = rig.path("profiles.toml");
+    let text = "[profile.own]\nkind = \"caller\"\n[resolver.deployments]\nkind = \"http\"\n\
+                origin = \"https://deployments.example\"\nproducers = [\"deployer\"]\n";
+    fs::write(&file, text).expect("a file");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("a mode");
+    let doctor = ["doctor", "--profiles", "profiles.toml"];
+    let (code, values) = rig.json(&doctor);
+    assert_eq!(code, 0, "{values:?}");
+    let findings = values[0]["findings"].as_array().expect("findings").clone();
+    let detail = |about: &str| {
+        let finding = findings.iter().find(|finding| finding["about"] == about).expect("a finding");
+        finding["detail"].as_str().expect("text").to_owned()
+    };
+    assert!(detail("profile").starts_with("own: called by the receiver's task, sha256:"), "{findings:?}");
+    assert!(detail("resolver").starts_with("deployments: http, made by deployer, sha256:"), "{findings:?}");
+
+    // A file that others may read, and a source that leads elsewhere: nothing of the file is used.
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).expect("a mode");
+    assert_eq!(rig.json(&doctor).0, 2);
+    fs::write(&file, text.replace("https://", "http://")).expect("a file");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("a mode");
+    let (code, values) = rig.json(&doctor);
+    assert_eq!(code, 2, "{values:?}");
+    assert!(values[0].to_string().contains("resolver \\\"deployments\\\": plain http://"), "{values:?}");
+}
+
+#[test]
 fn an_open_cache_folder_is_not_used() {
     let rig = Rig::new();
     let cache = rig.path("cache");

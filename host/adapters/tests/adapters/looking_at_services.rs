@@ -64,7 +64,7 @@ fn each_answer_but_a_whole_one_has_its_own_reason() {
         ("unreachable status", response(503, "")),
         ("refused content-encoding", with("Content-Encoding: gzip", "{}")),
         ("refused cached", with("Age: 7", "{}")),
-        ("unreachable connection", with("", "{")),
+        ("unreachable connection", with("X: y", "{")),
         ("unreachable connection", String::new()),
         ("unreachable connection", "SSH-2.0-nothing\r\n\r\n".into()),
         ("unreachable connection", format!("HTTP/1.1 200 X\r\nX: {}\r\n\r\n", "x".repeat(100_000))),

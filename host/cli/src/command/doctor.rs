@@ -5,11 +5,12 @@ mod store;
 
 use crate::failure::{Exit, Outcome};
 use crate::terminal::Printer;
-use crate::{core, database, time};
+use crate::{core, database, outside, time};
 use clap::Args;
 use findings::{Finding, Level, bad, broken, fine, note};
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use threadmesh_runtime::engine::Origin;
 use threadmesh_runtime::{Core, WasmCore};
 
@@ -18,6 +19,7 @@ use threadmesh_runtime::{Core, WasmCore};
 #[command(after_help = "Examples:
   threadmesh doctor
   threadmesh doctor --db mesh.db --json
+  threadmesh doctor --profiles profiles.toml
 
 Exit codes: 0 nothing is wrong (notes may be worth reading), 1 it works but something must be put right, 2 it cannot be
 used.")]
@@ -28,6 +30,9 @@ pub struct Arguments {
     /// The token file, if it is not FILE.tokens.json
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
+    /// The operator's file to look at: lists its adapter profiles and its resolvers of evidence
+    #[arg(long, value_name = "FILE")]
+    profiles: Option<PathBuf>,
 }
 
 /// Runs it.
@@ -35,6 +40,7 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
     let mut findings = vec![fine("program", format!("threadmesh {}", env!("CARGO_PKG_VERSION")))];
     findings.extend(component());
     findings.push(clock());
+    findings.extend(arguments.profiles.as_deref().map_or_else(Vec::new, outside));
     let own = || database::of_account().filter(|db| db.exists());
     if let Some(db) = arguments.db.clone().or_else(own) {
         findings.extend(store::examine(&db, arguments.tokens.as_deref()));
@@ -67,6 +73,24 @@ fn component() -> Vec<Finding> {
         false => broken("component", format!("core {digest} does not answer as it must"), "build the program again"),
     };
     vec![component, cache]
+}
+
+/// What the operator's file configures. Targets and sources are not asked anything.
+fn outside(path: &Path) -> Vec<Finding> {
+    let read = core::load().and_then(|core| outside::read(path, &Arc::new(core)));
+    let outside = match read {
+        Ok(outside) => outside,
+        Err(failure) => return vec![broken("profiles", failure.detail, &failure.next)],
+    };
+    let profiles = outside.profiles.iter().map(|profile| {
+        let executor = if profile.adapter.is_some() { "called by the host" } else { "called by the receiver's task" };
+        fine("profile", format!("{}: {executor}, {}", profile.name, profile.digest))
+    });
+    let resolvers = outside.resolvers.iter().map(|resolver| {
+        let made_by = resolver.producers.join(", ");
+        fine("resolver", format!("{}: {}, made by {made_by}, {}", resolver.name, resolver.kind, resolver.digest))
+    });
+    profiles.chain(resolvers).collect()
 }
 
 fn answers(core: &WasmCore) -> bool {
