@@ -9,8 +9,11 @@
 mod adapter_submission;
 mod audit_event;
 mod capabilities;
+mod capability;
+mod cross_thread_event;
 pub mod disposition;
 mod envelope;
+mod event_receipt;
 pub mod grant;
 mod interruption_result;
 mod jsonrpc_request;

@@ -30,6 +30,7 @@ mod delivery;
 pub mod digest;
 pub mod documents;
 pub mod error;
+mod events;
 pub mod generated;
 pub mod json;
 pub mod kernel;

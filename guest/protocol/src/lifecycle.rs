@@ -8,7 +8,7 @@ mod combination;
 
 pub use crate::generated::machines::{
     Claim, ClaimEvent, Decision, DecisionEvent, Delivery, DeliveryEvent, MACHINES, Outcome, OutcomeEvent, Party,
-    Proposal, ProposalEvent, Reason, Submission, SubmissionEvent,
+    Proposal, ProposalEvent, Reason, Submission, SubmissionEvent, Thread, ThreadEvent,
 };
 pub use combination::{Combination, check_combination};
 
@@ -41,6 +41,7 @@ apply!(Outcome, OutcomeEvent, "LC-13.");
 apply!(Submission, SubmissionEvent, "LC-14, or LC-17 where the attempt may have crossed the boundary.");
 apply!(Claim, ClaimEvent, "LC-15.");
 apply!(Proposal, ProposalEvent, "LC-21.");
+apply!(Thread, ThreadEvent, "LC-22.");
 
 impl Submission {
     /// Whether something may have happened outside that nobody established yet. Meanwhile nothing relabels the message
@@ -69,7 +70,7 @@ impl Decision {
 
 /// The name of the state after `event` in `state` of `machine`, all by name. Errors: `unknown-kind` at `/machine`,
 /// `/state` or `/event` for a name that is not in the table (LC-20), `transition-illegal` at `/event` where there is no
-/// edge (LC-11 to LC-17, LC-21).
+/// edge (LC-11 to LC-17, LC-21, LC-22).
 pub fn step_text(machine: &str, state: &str, event: &str) -> Result<&'static str, Error> {
     match machine {
         Delivery::MACHINE => {
@@ -88,6 +89,7 @@ pub fn step_text(machine: &str, state: &str, event: &str) -> Result<&'static str
         Proposal::MACHINE => {
             stepped(Proposal::parse(state), ProposalEvent::parse(event), Proposal::apply).map(Proposal::name)
         }
+        Thread::MACHINE => stepped(Thread::parse(state), ThreadEvent::parse(event), Thread::apply).map(Thread::name),
         _ => Err(Error::broken(Rule::LC20, "/machine")),
     }
 }

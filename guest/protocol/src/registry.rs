@@ -10,6 +10,7 @@ use crate::delivery::{
     guard::{self, Guard},
     holder, hooks, mailbox, purge as delivery, relabel, respond, submit,
 };
+use crate::events::{capabilities, hooks as threads, resume};
 use crate::kernel::{context::Context, flow::Flow, records::NamedTask};
 use crate::retention::purge::EmptiedMessage;
 use crate::retention::{
@@ -32,7 +33,13 @@ pub(crate) const HOLDERS: &[Kind] = &[holder::kind(|cx, row, payload| holder::op
 const REVOKED: &[Revoked] = &[Revoked { find: hooks::bound, apply: hooks::revoked }];
 
 /// What the end of an incarnation reaches.
-const ROTATED: &[Rotated] = &[Rotated { find: hooks::undecided, apply: hooks::rotated }];
+const ROTATED: &[Rotated] = &[
+    Rotated { find: hooks::undecided, apply: hooks::rotated },
+    Rotated { find: threads::thread, apply: threads::rotated },
+];
+
+/// What the end of an incarnation reaches where its thread goes on.
+const RESUMED: &[Rotated] = &[Rotated { find: hooks::undecided, apply: hooks::rotated }];
 
 /// What a task's new runtime reaches.
 const RUNTIME_CHANGED: &[RuntimeChanged] = &[RuntimeChanged { find: hooks::urgent, apply: hooks::runtime_changed }];
@@ -98,6 +105,16 @@ pub(crate) fn revoke(cx: &mut Context<'_>) -> Flow<String> {
 /// `tasks.rotateIncarnation`.
 pub(crate) fn rotate(cx: &mut Context<'_>) -> Flow<String> {
     runtime::rotate(cx, ROTATED)
+}
+
+/// `threads.resume`.
+pub(crate) fn resume_thread(cx: &mut Context<'_>) -> Flow<String> {
+    resume::resume(cx, RESUMED)
+}
+
+/// `capabilities.revoke`.
+pub(crate) fn revoke_capability(cx: &mut Context<'_>) -> Flow<String> {
+    capabilities::revoke(cx)
 }
 
 /// `tasks.updateRuntime`.

@@ -30,9 +30,10 @@ const DOMAINS: &[(&str, &[&str])] = &[
     ("submission", &["kernel", "authority"]),
     ("delivery", &["kernel", "authority", "submission"]),
     ("retention", &["kernel"]),
-    ("registry", &["kernel", "authority", "submission", "delivery", "retention"]),
+    ("events", &["kernel", "authority", "submission", "delivery"]),
+    ("registry", &["kernel", "authority", "submission", "delivery", "retention", "events"]),
     ("about", &[]),
-    ("operations", &["kernel", "authority", "submission", "delivery", "retention", "registry"]),
+    ("operations", &["kernel", "authority", "submission", "delivery", "retention", "events", "registry"]),
 ];
 
 /// Names at the root of the crate, and where they come from.

@@ -157,7 +157,7 @@ fn rotation_facts(cx: &mut Context<'_>, hooks: &[Rotated], previous: &Party) -> 
 }
 
 /// One ends, the next begins, in one commit.
-fn retire(
+pub(crate) fn retire(
     cx: &mut Context<'_>,
     streams: &mut Streams,
     mut previous: Row<Task>,

@@ -30,6 +30,12 @@ pub enum Kind {
     InterruptionResult,
     /// A signed statement about a claim.
     VerificationAttestation,
+    /// Something that one thread tells or asks another, typed, with its evidence and authority.
+    CrossThreadEvent,
+    /// What one thread may do with another, and what it may tell or ask.
+    Capability,
+    /// What became of a cross-thread event, stage by stage.
+    EventReceipt,
     /// A call of a method.
     JsonrpcRequest,
     /// Its result or error.
@@ -49,6 +55,9 @@ pub(super) const TABLE: &[Entry] = &[
     Entry(Kind::AdapterSubmission, "adapter-submission", Code::AdapterSubmissionInvalid, shapes::ADAPTER_SUBMISSION),
     Entry(Kind::InterruptionResult, "interruption-result", Code::InterruptionResultInvalid, shapes::INTERRUPTION_RESULT),
     Entry(Kind::VerificationAttestation, "verification-attestation", Code::VerificationAttestationInvalid, shapes::VERIFICATION_ATTESTATION),
+    Entry(Kind::CrossThreadEvent, "cross-thread-event", Code::CrossThreadEventInvalid, shapes::CROSS_THREAD_EVENT),
+    Entry(Kind::Capability, "capability", Code::CapabilityInvalid, shapes::CAPABILITY),
+    Entry(Kind::EventReceipt, "event-receipt", Code::EventReceiptInvalid, shapes::EVENT_RECEIPT),
     Entry(Kind::JsonrpcRequest, "jsonrpc-request", Code::JsonrpcInvalid, shapes::JSONRPC_REQUEST),
     Entry(Kind::JsonrpcResponse, "jsonrpc-response", Code::JsonrpcInvalid, shapes::JSONRPC_RESPONSE),
 ];
@@ -66,6 +75,9 @@ pub(super) fn rules(kind: Kind, part: Part<'_>) -> Result<(), Error> {
         Kind::AdapterSubmission => super::adapter_submission::rules(part),
         Kind::InterruptionResult => super::interruption_result::rules(part),
         Kind::VerificationAttestation => super::verification_attestation::rules(part),
+        Kind::CrossThreadEvent => super::cross_thread_event::rules(part),
+        Kind::Capability => super::capability::rules(part),
+        Kind::EventReceipt => super::event_receipt::rules(part),
         Kind::JsonrpcRequest => super::jsonrpc_request::rules(part),
         Kind::AuthContext | Kind::JsonrpcResponse => Ok(()),
     }

@@ -102,3 +102,9 @@ pub const CONTEXT_FACT_BYTES_MAX: i64 = 512;
 
 /// A reason or evidence text. Unit: characters.
 pub const TEXT_CHARS_MAX: i64 = 2000;
+
+/// The text of a cross-thread event: it is the content of a message. Unit: characters.
+pub const EVENT_CHARS_MAX: i64 = 20000;
+
+/// From now to expires_at of a capability (366 days). Unit: ms.
+pub const CAPABILITY_LIFETIME_MS_MAX: i64 = 31622400000;

@@ -7,6 +7,7 @@ pub mod outcome;
 pub mod submission;
 pub mod claim;
 pub mod proposal;
+pub mod thread;
 pub mod reason;
 
 pub use delivery::{Delivery, DeliveryEvent};
@@ -15,10 +16,11 @@ pub use outcome::{Outcome, OutcomeEvent};
 pub use submission::{Submission, SubmissionEvent};
 pub use claim::{Claim, ClaimEvent};
 pub use proposal::{Proposal, ProposalEvent};
+pub use thread::{Thread, ThreadEvent};
 pub use reason::Reason;
 
 /// The names of all machines.
-pub const MACHINES: &[&str] = &["delivery", "decision", "outcome", "submission", "claim", "proposal"];
+pub const MACHINES: &[&str] = &["delivery", "decision", "outcome", "submission", "claim", "proposal", "thread"];
 
 /// Who may cause an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,6 +33,8 @@ pub enum Party {
     Policy,
     /// The task that asks for a relationship, a later incarnation of it, or its owner.
     Proposer,
+    /// A task whose thread holds the capability for it.
+    Holder,
     /// Whoever runs the store.
     Operator,
     /// The running host itself, for facts that it observed; never accepted from a transport.
@@ -44,6 +48,7 @@ impl Party {
         Self::Owner,
         Self::Policy,
         Self::Proposer,
+        Self::Holder,
         Self::Operator,
         Self::Host,
     ];
@@ -55,6 +60,7 @@ impl Party {
             Self::Owner => "owner",
             Self::Policy => "policy",
             Self::Proposer => "proposer",
+            Self::Holder => "holder",
             Self::Operator => "operator",
             Self::Host => "host",
         }
@@ -67,6 +73,7 @@ impl Party {
             "owner" => Self::Owner,
             "policy" => Self::Policy,
             "proposer" => Self::Proposer,
+            "holder" => Self::Holder,
             "operator" => Self::Operator,
             "host" => Self::Host,
             _ => return None,

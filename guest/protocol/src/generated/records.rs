@@ -9,6 +9,8 @@ pub(crate) mod summary;
 pub(crate) mod message;
 pub(crate) mod life;
 pub(crate) mod evidence;
+pub(crate) mod thread;
+pub(crate) mod capability;
 pub(crate) mod budget;
 pub(crate) mod profile;
 pub(crate) mod anchors;
@@ -65,5 +67,28 @@ impl NamedTask {
     pub(crate) fn put(&self, to: &mut Writer) {
         to.text(",\"taskId\":", &self.task);
         to.text(",\"incarnationId\":", &self.incarnation);
+    }
+}
+
+/// A thread: a task id in the scope of its owner, over all incarnations.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub(crate) struct ThreadName {
+    /// Thread id, which is the task id.
+    pub thread: String,
+    /// `kind:id` of the owner.
+    pub owner: String,
+}
+
+impl ThreadName {
+    pub(crate) fn take(from: &mut Reader<'_>) -> Result<Self, Damage> {
+        Ok(Self {
+            thread: from.text(",\"threadId\":")?,
+            owner: from.text(",\"owner\":")?,
+        })
+    }
+
+    pub(crate) fn put(&self, to: &mut Writer) {
+        to.text(",\"threadId\":", &self.thread);
+        to.text(",\"owner\":", &self.owner);
     }
 }

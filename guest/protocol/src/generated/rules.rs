@@ -307,6 +307,52 @@ pub enum Rule {
     VA1,
     /// The trust decision is not earlier than the verification. (weakness A7 (deviation))
     VA2,
+    /// A cross-thread event has at most 20000 characters. (spec/events.md)
+    CE1,
+    /// Ids of events and subjects are graphic ASCII. (spec/events.md)
+    CE2,
+    /// An evidence reference is a text, or an address with a digest. (spec/events.md)
+    CE3,
+    /// The evidence references of one event are all of one form. (spec/events.md)
+    CE4,
+    /// An event is created before it expires. (spec/events.md)
+    CE5,
+    /// An event neither supersedes nor answers itself. (spec/events.md)
+    CE6,
+    /// Event types are listed exactly where a capability allows to send. (cross-thread event seed, capability)
+    CP1,
+    /// A capability is issued before it expires. (cross-thread event seed, capability)
+    CP2,
+    /// The subjects of a capability are graphic ASCII. (spec/events.md)
+    CP3,
+    /// Subjects, trajectories, overrides and authority are those of a capability to send. (spec/events.md)
+    CP4,
+    /// Only a receipt that says accepted names a version of accepted state. (spec/events.md)
+    ER1,
+    /// A receipt has a reason exactly where it says anything but accepted. (spec/events.md)
+    ER2,
+    /// A thread is registered again, or forked to again, only with the same content. (spec/events.md)
+    TH1,
+    /// A thread that was terminated is not changed, not forked and given no capability. (spec/events.md)
+    TH2,
+    /// The value of a setting is on its list, which goes from the loosest to the strictest. (spec/events.md)
+    TH3,
+    /// A thread is archived and forked by its owner, a policy, or a task that holds the capability for it, and not by the operator or the host. (spec/events.md)
+    TH4,
+    /// A user grants capabilities between threads that it registered; a policy between any that their names mean without doubt. (spec/events.md)
+    CG9,
+    /// A capability id of an issuer stands for one document, between the same threads. (spec/events.md)
+    CG10,
+    /// A capability ends within the allowed lifetime, and has not ended when it is granted. (spec/events.md)
+    CG11,
+    /// A capability is revoked by its issuer, the owner of its target or a policy. (spec/events.md)
+    CG12,
+    /// The consent to a capability that requires it is the target's: its own task or its owner gives it and takes it back. (spec/events.md)
+    CG13,
+    /// Consent is given only to a capability that requires it and is not revoked. (spec/events.md)
+    CG14,
+    /// A capability leads from one thread to another. (spec/events.md)
+    CG15,
     /// A call is an object. (JSON-RPC 2.0)
     FR1,
     /// A batch has at least one call, and no more than the limit. (JSON-RPC 2.0)
@@ -353,6 +399,8 @@ pub enum Rule {
     LC15,
     /// A relationship proposal moves only along the edges of its table. (ops 3 relationships.propose)
     LC21,
+    /// A thread moves only along the edges of its table. (cross-thread event seed, invariant 6)
+    LC22,
     /// A message whose delivery failed or expired is never admitted or submitted later. (delivery-semantics, invariants)
     LC16,
     /// An attempt that may have crossed the boundary is never prepared or begun again. (delivery-semantics, submission)
@@ -798,6 +846,29 @@ const TABLE: &[Entry] = &[
     Entry("IR-7", Code::InterruptionResultInvalid, "An interruption is requested no later than updatedAt.", true),
     Entry("VA-1", Code::VerificationAttestationInvalid, "The signed payload digest recomputes.", true),
     Entry("VA-2", Code::VerificationAttestationInvalid, "The trust decision is not earlier than the verification.", true),
+    Entry("CE-1", Code::CrossThreadEventInvalid, "A cross-thread event has at most 20000 characters.", true),
+    Entry("CE-2", Code::CrossThreadEventInvalid, "Ids of events and subjects are graphic ASCII.", true),
+    Entry("CE-3", Code::CrossThreadEventInvalid, "An evidence reference is a text, or an address with a digest.", true),
+    Entry("CE-4", Code::CrossThreadEventInvalid, "The evidence references of one event are all of one form.", true),
+    Entry("CE-5", Code::CrossThreadEventInvalid, "An event is created before it expires.", true),
+    Entry("CE-6", Code::CrossThreadEventInvalid, "An event neither supersedes nor answers itself.", true),
+    Entry("CP-1", Code::CapabilityInvalid, "Event types are listed exactly where a capability allows to send.", true),
+    Entry("CP-2", Code::CapabilityInvalid, "A capability is issued before it expires.", true),
+    Entry("CP-3", Code::CapabilityInvalid, "The subjects of a capability are graphic ASCII.", true),
+    Entry("CP-4", Code::CapabilityInvalid, "Subjects, trajectories, overrides and authority are those of a capability to send.", true),
+    Entry("ER-1", Code::EventReceiptInvalid, "Only a receipt that says accepted names a version of accepted state.", true),
+    Entry("ER-2", Code::EventReceiptInvalid, "A receipt has a reason exactly where it says anything but accepted.", true),
+    Entry("TH-1", Code::IdempotencyConflict, "A thread is registered again, or forked to again, only with the same content.", true),
+    Entry("TH-2", Code::StateConflict, "A thread that was terminated is not changed, not forked and given no capability.", true),
+    Entry("TH-3", Code::ParamsInvalid, "The value of a setting is on its list, which goes from the loosest to the strictest.", true),
+    Entry("TH-4", Code::ControlPlaneRequired, "A thread is archived and forked by its owner, a policy, or a task that holds the capability for it, and not by the operator or the host.", true),
+    Entry("CG-9", Code::GrantScopeDenied, "A user grants capabilities between threads that it registered; a policy between any that their names mean without doubt.", true),
+    Entry("CG-10", Code::IdempotencyConflict, "A capability id of an issuer stands for one document, between the same threads.", true),
+    Entry("CG-11", Code::CapabilityInvalid, "A capability ends within the allowed lifetime, and has not ended when it is granted.", true),
+    Entry("CG-12", Code::GrantRevokeDenied, "A capability is revoked by its issuer, the owner of its target or a policy.", true),
+    Entry("CG-13", Code::GrantConsentDenied, "The consent to a capability that requires it is the target's: its own task or its owner gives it and takes it back.", true),
+    Entry("CG-14", Code::StateConflict, "Consent is given only to a capability that requires it and is not revoked.", true),
+    Entry("CG-15", Code::CapabilityInvalid, "A capability leads from one thread to another.", true),
     Entry("FR-1", Code::JsonrpcInvalid, "A call is an object.", true),
     Entry("FR-2", Code::JsonrpcInvalid, "A batch has at least one call, and no more than the limit.", true),
     Entry("FR-3", Code::JsonrpcInvalid, "jsonrpc is exactly 2.0.", true),
@@ -821,6 +892,7 @@ const TABLE: &[Entry] = &[
     Entry("LC-14", Code::TransitionIllegal, "A submission moves only along the edges of its table.", true),
     Entry("LC-15", Code::TransitionIllegal, "A mailbox claim moves only along the edges of its table.", true),
     Entry("LC-21", Code::TransitionIllegal, "A relationship proposal moves only along the edges of its table.", true),
+    Entry("LC-22", Code::TransitionIllegal, "A thread moves only along the edges of its table.", true),
     Entry("LC-16", Code::TransitionIllegal, "A message whose delivery failed or expired is never admitted or submitted later.", true),
     Entry("LC-17", Code::TransitionIllegal, "An attempt that may have crossed the boundary is never prepared or begun again.", true),
     Entry("LC-18", Code::DecisionReasonInvalid, "A decision other than pending carries one of the reason codes that go with it.", true),
@@ -1120,6 +1192,29 @@ pub const ALL: &[Rule] = &[
     Rule::IR7,
     Rule::VA1,
     Rule::VA2,
+    Rule::CE1,
+    Rule::CE2,
+    Rule::CE3,
+    Rule::CE4,
+    Rule::CE5,
+    Rule::CE6,
+    Rule::CP1,
+    Rule::CP2,
+    Rule::CP3,
+    Rule::CP4,
+    Rule::ER1,
+    Rule::ER2,
+    Rule::TH1,
+    Rule::TH2,
+    Rule::TH3,
+    Rule::TH4,
+    Rule::CG9,
+    Rule::CG10,
+    Rule::CG11,
+    Rule::CG12,
+    Rule::CG13,
+    Rule::CG14,
+    Rule::CG15,
     Rule::FR1,
     Rule::FR2,
     Rule::FR3,
@@ -1143,6 +1238,7 @@ pub const ALL: &[Rule] = &[
     Rule::LC14,
     Rule::LC15,
     Rule::LC21,
+    Rule::LC22,
     Rule::LC16,
     Rule::LC17,
     Rule::LC18,

@@ -30,6 +30,7 @@ mod stored;
 mod story;
 mod summaries;
 mod tasks;
+mod threads;
 mod told;
 mod uniform;
 
@@ -80,6 +81,7 @@ const FILES: &[File] = &[
     ("operations", "tasks", tasks::stories),
     ("operations", "told", told::stories),
     ("operations", "uniform", uniform::stories),
+    ("events", "threads", threads::stories),
     ("policy", "budgets", budgets::stories),
     ("policy", "consent", policy::consent),
     ("policy", "relationships", policy::stories),

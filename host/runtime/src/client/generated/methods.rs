@@ -70,6 +70,26 @@ impl<T: Transport> Client<T> {
         self.plain("audit.list", params)
     }
 
+    /// `capabilities.consent`: Agree to a capability that requires it.
+    pub fn capabilities_consent(&self, params: &types::CapabilitiesConsent) -> Call<'_, T, Done<types::CapabilitiesConsentResult>> {
+        self.keyed("capabilities.consent", params)
+    }
+
+    /// `capabilities.grant`: Allow one thread something with another.
+    pub fn capabilities_grant(&self, params: &types::CapabilitiesGrant) -> Call<'_, T, Done<types::CapabilitiesGrantResult>> {
+        self.keyed("capabilities.grant", params)
+    }
+
+    /// `capabilities.list`: List the capabilities from and to a thread.
+    pub fn capabilities_list(&self, params: &types::CapabilitiesList) -> Call<'_, T, types::CapabilitiesListResult> {
+        self.plain("capabilities.list", params)
+    }
+
+    /// `capabilities.revoke`: Withdraw a capability.
+    pub fn capabilities_revoke(&self, params: &types::CapabilitiesRevoke) -> Call<'_, T, Done<types::CapabilitiesRevokeResult>> {
+        self.keyed("capabilities.revoke", params)
+    }
+
     /// `inspector.snapshot`: Show one message, as the caller may see it.
     pub fn inspector_snapshot(&self, params: &types::InspectorSnapshot) -> Call<'_, T, types::InspectorSnapshotResult> {
         self.plain("inspector.snapshot", params)
@@ -233,5 +253,45 @@ impl<T: Transport> Client<T> {
     /// `tasks.wait`: Wait for the events of a task.
     pub fn tasks_wait(&self, params: &types::TasksWait) -> Call<'_, T, types::TasksWaitResult> {
         self.plain("tasks.wait", params)
+    }
+
+    /// `threads.archive`: Put a thread away: nothing comes in or goes out.
+    pub fn threads_archive(&self, params: &types::ThreadsArchive) -> Call<'_, T, Done<types::ThreadsArchiveResult>> {
+        self.keyed("threads.archive", params)
+    }
+
+    /// `threads.configure`: Change how a thread takes events, and what it runs with.
+    pub fn threads_configure(&self, params: &types::ThreadsConfigure) -> Call<'_, T, Done<types::ThreadsConfigureResult>> {
+        self.keyed("threads.configure", params)
+    }
+
+    /// `threads.fork`: Make a thread of another task that goes on from this one, without any capability.
+    pub fn threads_fork(&self, params: &types::ThreadsFork) -> Call<'_, T, Done<types::ThreadsForkResult>> {
+        self.keyed("threads.fork", params)
+    }
+
+    /// `threads.list`: List the threads that the caller may see.
+    pub fn threads_list(&self, params: &types::ThreadsList) -> Call<'_, T, types::ThreadsListResult> {
+        self.plain("threads.list", params)
+    }
+
+    /// `threads.read`: Read one thread.
+    pub fn threads_read(&self, params: &types::ThreadsRead) -> Call<'_, T, types::ThreadsReadResult> {
+        self.plain("threads.read", params)
+    }
+
+    /// `threads.register`: Register the thread of a live task.
+    pub fn threads_register(&self, params: &types::ThreadsRegister) -> Call<'_, T, Done<types::ThreadsRegisterResult>> {
+        self.keyed("threads.register", params)
+    }
+
+    /// `threads.resume`: Go on with a thread as the next incarnation of its task.
+    pub fn threads_resume(&self, params: &types::ThreadsResume) -> Call<'_, T, Done<types::ThreadsResumeResult>> {
+        self.keyed("threads.resume", params)
+    }
+
+    /// `threads.terminate`: End a thread for good.
+    pub fn threads_terminate(&self, params: &types::ThreadsTerminate) -> Call<'_, T, Done<types::ThreadsTerminateResult>> {
+        self.keyed("threads.terminate", params)
     }
 }

@@ -18,6 +18,10 @@ pub const OPERATIONS: &[Operation] = &[
     Operation { name: "adapters.declare", keyed: true, waits: None, summary: "Declare an adapter profile of the operator's configuration." },
     Operation { name: "anchors.declare", keyed: true, waits: None, summary: "Declare the trust anchors that attestations are verified against." },
     Operation { name: "audit.list", keyed: false, waits: None, summary: "List the events of a message." },
+    Operation { name: "capabilities.consent", keyed: true, waits: None, summary: "Agree to a capability that requires it." },
+    Operation { name: "capabilities.grant", keyed: true, waits: None, summary: "Allow one thread something with another." },
+    Operation { name: "capabilities.list", keyed: false, waits: None, summary: "List the capabilities from and to a thread." },
+    Operation { name: "capabilities.revoke", keyed: true, waits: None, summary: "Withdraw a capability." },
     Operation { name: "inspector.snapshot", keyed: false, waits: None, summary: "Show one message, as the caller may see it." },
     Operation { name: "mailbox.ack", keyed: true, waits: None, summary: "Decide a claimed message." },
     Operation { name: "mailbox.claim", keyed: true, waits: None, summary: "Claim a message for this worker." },
@@ -51,6 +55,14 @@ pub const OPERATIONS: &[Operation] = &[
     Operation { name: "tasks.setConsent", keyed: true, waits: None, summary: "Say what a task takes, and from when on." },
     Operation { name: "tasks.updateRuntime", keyed: true, waits: None, summary: "Report what a task is at." },
     Operation { name: "tasks.wait", keyed: false, waits: Some("timeoutMs"), summary: "Wait for the events of a task." },
+    Operation { name: "threads.archive", keyed: true, waits: None, summary: "Put a thread away: nothing comes in or goes out." },
+    Operation { name: "threads.configure", keyed: true, waits: None, summary: "Change how a thread takes events, and what it runs with." },
+    Operation { name: "threads.fork", keyed: true, waits: None, summary: "Make a thread of another task that goes on from this one, without any capability." },
+    Operation { name: "threads.list", keyed: false, waits: None, summary: "List the threads that the caller may see." },
+    Operation { name: "threads.read", keyed: false, waits: None, summary: "Read one thread." },
+    Operation { name: "threads.register", keyed: true, waits: None, summary: "Register the thread of a live task." },
+    Operation { name: "threads.resume", keyed: true, waits: None, summary: "Go on with a thread as the next incarnation of its task." },
+    Operation { name: "threads.terminate", keyed: true, waits: None, summary: "End a thread for good." },
 ];
 
 /// By intent, the weakest first.

@@ -818,6 +818,52 @@ impl Capabilities {
     }
 }
 
+/// What `capabilities.consent` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CapabilitiesConsent {
+    /// `grantId`
+    #[serde(rename = "grantId")]
+    pub grant_id: String,
+    /// `consent`
+    #[serde(rename = "consent")]
+    pub consent: bool,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl CapabilitiesConsent {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(grant_id: String, consent: bool) -> Self {
+        CapabilitiesConsent { grant_id, consent, owner: None, idempotency_key: None }
+    }
+}
+
+/// Whether the target consents.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CapabilitiesConsentResult {
+    /// `grantId`
+    #[serde(rename = "grantId")]
+    pub grant_id: String,
+    /// `consent`
+    #[serde(rename = "consent")]
+    pub consent: bool,
+}
+
+impl CapabilitiesConsentResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(grant_id: String, consent: bool) -> Self {
+        CapabilitiesConsentResult { grant_id, consent }
+    }
+}
+
 /// `CapabilitiesFeatures`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -962,6 +1008,35 @@ impl CapabilitiesFeaturesStructuredGateResponses {
     pub const WORDS: &'static [&'static str] = &["none"];
 }
 
+/// What `capabilities.grant` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CapabilitiesGrant {
+    /// `capability`
+    #[serde(rename = "capability")]
+    pub capability: CapabilityDraft,
+    /// `sourceOwner`
+    #[serde(rename = "sourceOwner", default, skip_serializing_if = "Option::is_none")]
+    pub source_owner: Option<String>,
+    /// `targetOwner`
+    #[serde(rename = "targetOwner", default, skip_serializing_if = "Option::is_none")]
+    pub target_owner: Option<String>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl CapabilitiesGrant {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(capability: CapabilityDraft) -> Self {
+        CapabilitiesGrant { capability, source_owner: None, target_owner: None, idempotency_key: None }
+    }
+}
+
+/// The capability in force.
+pub type CapabilitiesGrantResult = Capability;
+
 /// `CapabilitiesHarness`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -980,6 +1055,296 @@ impl CapabilitiesHarness {
     pub fn new(name: String) -> Self {
         CapabilitiesHarness { name, version_range: None }
     }
+}
+
+/// What `capabilities.list` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CapabilitiesList {
+    /// `threadId`
+    #[serde(rename = "threadId")]
+    pub thread_id: String,
+    /// `after`
+    #[serde(rename = "after", default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// `limit`
+    #[serde(rename = "limit", default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<i64>,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+}
+
+impl CapabilitiesList {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(thread_id: String) -> Self {
+        CapabilitiesList { thread_id, after: None, limit: None, owner: None }
+    }
+}
+
+/// The capabilities from and to the thread, in the order of their ids; `next` goes on where there is more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CapabilitiesListResult {
+    /// `items`
+    #[serde(rename = "items")]
+    pub items: Vec<CapabilitiesListResultItemsItem>,
+    /// `next`
+    #[serde(rename = "next", default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+impl CapabilitiesListResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(items: Vec<CapabilitiesListResultItemsItem>) -> Self {
+        CapabilitiesListResult { items, next: None }
+    }
+}
+
+/// `CapabilitiesListResultItemsItem`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CapabilitiesListResultItemsItem {
+    /// `side`
+    #[serde(rename = "side")]
+    pub side: CapabilitiesListResultItemsItemSide,
+    /// `status`
+    #[serde(rename = "status")]
+    pub status: CapabilitiesListResultItemsItemStatus,
+    /// `consent`
+    #[serde(rename = "consent", default, skip_serializing_if = "Option::is_none")]
+    pub consent: Option<bool>,
+    /// `sourceOwner`
+    #[serde(rename = "sourceOwner")]
+    pub source_owner: String,
+    /// `targetOwner`
+    #[serde(rename = "targetOwner")]
+    pub target_owner: String,
+    /// `capability`
+    #[serde(rename = "capability")]
+    pub capability: Capability,
+}
+
+impl CapabilitiesListResultItemsItem {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(side: CapabilitiesListResultItemsItemSide, status: CapabilitiesListResultItemsItemStatus, source_owner: String, target_owner: String, capability: Capability) -> Self {
+        CapabilitiesListResultItemsItem { side, status, consent: None, source_owner, target_owner, capability }
+    }
+}
+
+/// `CapabilitiesListResultItemsItemSide`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum CapabilitiesListResultItemsItemSide {
+    /// `source`
+    #[serde(rename = "source")]
+    Source,
+    /// `target`
+    #[serde(rename = "target")]
+    Target,
+}
+
+impl CapabilitiesListResultItemsItemSide {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["source", "target"];
+}
+
+/// `CapabilitiesListResultItemsItemStatus`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum CapabilitiesListResultItemsItemStatus {
+    /// `current`
+    #[serde(rename = "current")]
+    Current,
+    /// `awaiting-consent`
+    #[serde(rename = "awaiting-consent")]
+    AwaitingConsent,
+    /// `expired`
+    #[serde(rename = "expired")]
+    Expired,
+    /// `revoked`
+    #[serde(rename = "revoked")]
+    Revoked,
+}
+
+impl CapabilitiesListResultItemsItemStatus {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["current", "awaiting-consent", "expired", "revoked"];
+}
+
+/// What `capabilities.revoke` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CapabilitiesRevoke {
+    /// `grantId`
+    #[serde(rename = "grantId")]
+    pub grant_id: String,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl CapabilitiesRevoke {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(grant_id: String) -> Self {
+        CapabilitiesRevoke { grant_id, owner: None, idempotency_key: None }
+    }
+}
+
+/// The capability as revoked, and how many undecided events it took with it; `remaining` says that more follow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CapabilitiesRevokeResult {
+    /// `grantId`
+    #[serde(rename = "grantId")]
+    pub grant_id: String,
+    /// `revokedAt`
+    #[serde(rename = "revokedAt")]
+    pub revoked_at: String,
+    /// `endedEvents`
+    #[serde(rename = "endedEvents")]
+    pub ended_events: i64,
+    /// `remaining`
+    #[serde(rename = "remaining")]
+    pub remaining: bool,
+    /// `replay`
+    #[serde(rename = "replay")]
+    pub replay: bool,
+}
+
+impl CapabilitiesRevokeResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(grant_id: String, revoked_at: String, ended_events: i64, remaining: bool, replay: bool) -> Self {
+        CapabilitiesRevokeResult { grant_id, revoked_at, ended_events, remaining, replay }
+    }
+}
+
+/// What one thread may do with another. It is not changed once it is granted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capability {
+    /// `capability`
+    #[serde(rename = "capability")]
+    pub capability: CapabilityKind,
+    /// `source_thread`
+    #[serde(rename = "source_thread")]
+    pub source_thread: String,
+    /// `target_thread`
+    #[serde(rename = "target_thread")]
+    pub target_thread: String,
+    /// `allowed_event_types`
+    #[serde(rename = "allowed_event_types", default, skip_serializing_if = "Option::is_none")]
+    pub allowed_event_types: Option<Vec<EventType>>,
+    /// `requires_target_consent`
+    #[serde(rename = "requires_target_consent", default, skip_serializing_if = "Option::is_none")]
+    pub requires_target_consent: Option<bool>,
+    /// `expires_at`
+    #[serde(rename = "expires_at", default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// `grant_id`
+    #[serde(rename = "grant_id", default, skip_serializing_if = "Option::is_none")]
+    pub grant_id: Option<String>,
+    /// `max_authority`
+    #[serde(rename = "max_authority", default, skip_serializing_if = "Option::is_none")]
+    pub max_authority: Option<EventAuthority>,
+    /// `allowed_subjects`
+    #[serde(rename = "allowed_subjects", default, skip_serializing_if = "Option::is_none")]
+    pub allowed_subjects: Option<Vec<String>>,
+    /// `allowed_trajectories`
+    #[serde(rename = "allowed_trajectories", default, skip_serializing_if = "Option::is_none")]
+    pub allowed_trajectories: Option<Vec<String>>,
+    /// `allowed_overrides`
+    #[serde(rename = "allowed_overrides", default, skip_serializing_if = "Option::is_none")]
+    pub allowed_overrides: Option<Vec<SettingName>>,
+    /// `issued_by`
+    #[serde(rename = "issued_by", default, skip_serializing_if = "Option::is_none")]
+    pub issued_by: Option<String>,
+    /// `issued_at`
+    #[serde(rename = "issued_at", default, skip_serializing_if = "Option::is_none")]
+    pub issued_at: Option<String>,
+}
+
+impl Capability {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(capability: CapabilityKind, source_thread: String, target_thread: String) -> Self {
+        Capability { capability, source_thread, target_thread, allowed_event_types: None, requires_target_consent: None, expires_at: None, grant_id: None, max_authority: None, allowed_subjects: None, allowed_trajectories: None, allowed_overrides: None, issued_by: None, issued_at: None }
+    }
+}
+
+/// `CapabilityDraft`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CapabilityDraft {
+    /// `capability`
+    #[serde(rename = "capability")]
+    pub capability: CapabilityKind,
+    /// `source_thread`
+    #[serde(rename = "source_thread")]
+    pub source_thread: String,
+    /// `target_thread`
+    #[serde(rename = "target_thread")]
+    pub target_thread: String,
+    /// `allowed_event_types`
+    #[serde(rename = "allowed_event_types", default, skip_serializing_if = "Option::is_none")]
+    pub allowed_event_types: Option<Vec<EventType>>,
+    /// `requires_target_consent`
+    #[serde(rename = "requires_target_consent", default, skip_serializing_if = "Option::is_none")]
+    pub requires_target_consent: Option<bool>,
+    /// `expires_at`
+    #[serde(rename = "expires_at", default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// `grant_id`
+    #[serde(rename = "grant_id", default, skip_serializing_if = "Option::is_none")]
+    pub grant_id: Option<String>,
+    /// `max_authority`
+    #[serde(rename = "max_authority", default, skip_serializing_if = "Option::is_none")]
+    pub max_authority: Option<EventAuthority>,
+    /// `allowed_subjects`
+    #[serde(rename = "allowed_subjects", default, skip_serializing_if = "Option::is_none")]
+    pub allowed_subjects: Option<Vec<String>>,
+    /// `allowed_trajectories`
+    #[serde(rename = "allowed_trajectories", default, skip_serializing_if = "Option::is_none")]
+    pub allowed_trajectories: Option<Vec<String>>,
+    /// `allowed_overrides`
+    #[serde(rename = "allowed_overrides", default, skip_serializing_if = "Option::is_none")]
+    pub allowed_overrides: Option<Vec<SettingName>>,
+}
+
+impl CapabilityDraft {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(capability: CapabilityKind, source_thread: String, target_thread: String) -> Self {
+        CapabilityDraft { capability, source_thread, target_thread, allowed_event_types: None, requires_target_consent: None, expires_at: None, grant_id: None, max_authority: None, allowed_subjects: None, allowed_trajectories: None, allowed_overrides: None }
+    }
+}
+
+/// `CapabilityKind`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum CapabilityKind {
+    /// `send_message_to_thread`
+    #[serde(rename = "send_message_to_thread")]
+    SendMessageToThread,
+    /// `read_thread`
+    #[serde(rename = "read_thread")]
+    ReadThread,
+    /// `archive_thread`
+    #[serde(rename = "archive_thread")]
+    ArchiveThread,
+    /// `fork_thread`
+    #[serde(rename = "fork_thread")]
+    ForkThread,
+}
+
+impl CapabilityKind {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["send_message_to_thread", "read_thread", "archive_thread", "fork_thread"];
 }
 
 /// `Context`
@@ -1404,6 +1769,66 @@ pub enum EventActorKind {
 impl EventActorKind {
     /// The words, in the order of the schema.
     pub const WORDS: &'static [&'static str] = &["user", "policy", "task", "operator", "host"];
+}
+
+/// `EventAuthority`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventAuthority {
+    /// `may_inform`
+    #[serde(rename = "may_inform")]
+    pub may_inform: bool,
+    /// `may_request_action`
+    #[serde(rename = "may_request_action")]
+    pub may_request_action: bool,
+    /// `may_authorize_execution`
+    #[serde(rename = "may_authorize_execution")]
+    pub may_authorize_execution: bool,
+}
+
+impl EventAuthority {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(may_inform: bool, may_request_action: bool, may_authorize_execution: bool) -> Self {
+        EventAuthority { may_inform, may_request_action, may_authorize_execution }
+    }
+}
+
+/// `EventType`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum EventType {
+    /// `QUESTION`
+    #[serde(rename = "QUESTION")]
+    QUESTION,
+    /// `OBSERVATION`
+    #[serde(rename = "OBSERVATION")]
+    OBSERVATION,
+    /// `PROPOSAL`
+    #[serde(rename = "PROPOSAL")]
+    PROPOSAL,
+    /// `RESULT`
+    #[serde(rename = "RESULT")]
+    RESULT,
+    /// `STATE_UPDATE`
+    #[serde(rename = "STATE_UPDATE")]
+    STATEUPDATE,
+    /// `ACTION_REQUEST`
+    #[serde(rename = "ACTION_REQUEST")]
+    ACTIONREQUEST,
+    /// `HANDOFF`
+    #[serde(rename = "HANDOFF")]
+    HANDOFF,
+    /// `BLOCKER`
+    #[serde(rename = "BLOCKER")]
+    BLOCKER,
+    /// `COMPLETION`
+    #[serde(rename = "COMPLETION")]
+    COMPLETION,
+}
+
+impl EventType {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["QUESTION", "OBSERVATION", "PROPOSAL", "RESULT", "STATE_UPDATE", "ACTION_REQUEST", "HANDOFF", "BLOCKER", "COMPLETION"];
 }
 
 /// `Forwarding`
@@ -4221,6 +4646,22 @@ impl Receipt {
     }
 }
 
+/// `Reception`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Reception {
+    /// `asked`
+    #[serde(rename = "asked")]
+    Asked,
+    /// `standing`
+    #[serde(rename = "standing")]
+    Standing,
+}
+
+impl Reception {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["asked", "standing"];
+}
+
 /// `Reconciliation`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -5226,6 +5667,66 @@ pub struct Runtime {
     /// `checkpoint`
     #[serde(rename = "checkpoint", default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
+}
+
+/// A value, and the list that orders values from the loosest to the strictest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setting {
+    /// `value`
+    #[serde(rename = "value")]
+    pub value: String,
+    /// `order`
+    #[serde(rename = "order")]
+    pub order: Vec<String>,
+}
+
+impl Setting {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(value: String, order: Vec<String>) -> Self {
+        Setting { value, order }
+    }
+}
+
+/// `SettingName`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum SettingName {
+    /// `model`
+    #[serde(rename = "model")]
+    Model,
+    /// `reasoning`
+    #[serde(rename = "reasoning")]
+    Reasoning,
+    /// `sandbox`
+    #[serde(rename = "sandbox")]
+    Sandbox,
+    /// `approval`
+    #[serde(rename = "approval")]
+    Approval,
+}
+
+impl SettingName {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["model", "reasoning", "sandbox", "approval"];
+}
+
+/// `Settings`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// `model`
+    #[serde(rename = "model", default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Setting>,
+    /// `reasoning`
+    #[serde(rename = "reasoning", default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<Setting>,
+    /// `sandbox`
+    #[serde(rename = "sandbox", default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Setting>,
+    /// `approval`
+    #[serde(rename = "approval", default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Setting>,
 }
 
 /// `SpecVersion`
@@ -6342,6 +6843,419 @@ impl TasksWaitResult {
         TasksWaitResult { events, next_cursor, head, timed_out }
     }
 }
+
+/// `ThreadInput`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadInput {
+    /// `threadId`
+    #[serde(rename = "threadId")]
+    pub thread_id: String,
+    /// `incarnationId`
+    #[serde(rename = "incarnationId")]
+    pub incarnation_id: String,
+    /// `agentId`
+    #[serde(rename = "agentId")]
+    pub agent_id: String,
+    /// `role`
+    #[serde(rename = "role")]
+    pub role: String,
+    /// `continuationId`
+    #[serde(rename = "continuationId", default, skip_serializing_if = "Option::is_none")]
+    pub continuation_id: Option<String>,
+    /// `reception`
+    #[serde(rename = "reception", default, skip_serializing_if = "Option::is_none")]
+    pub reception: Option<Reception>,
+    /// `settings`
+    #[serde(rename = "settings", default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Settings>,
+}
+
+impl ThreadInput {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(thread_id: String, incarnation_id: String, agent_id: String, role: String) -> Self {
+        ThreadInput { thread_id, incarnation_id, agent_id, role, continuation_id: None, reception: None, settings: None }
+    }
+}
+
+/// `ThreadView`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadView {
+    /// `threadId`
+    #[serde(rename = "threadId")]
+    pub thread_id: String,
+    /// `owner`
+    #[serde(rename = "owner")]
+    pub owner: String,
+    /// `state`
+    #[serde(rename = "state")]
+    pub state: ThreadViewState,
+    /// `incarnationId`
+    #[serde(rename = "incarnationId")]
+    pub incarnation_id: String,
+    /// `agentId`
+    #[serde(rename = "agentId")]
+    pub agent_id: String,
+    /// `role`
+    #[serde(rename = "role")]
+    pub role: String,
+    /// `continuationId`
+    #[serde(rename = "continuationId", default, skip_serializing_if = "Option::is_none")]
+    pub continuation_id: Option<String>,
+    /// `reception`
+    #[serde(rename = "reception")]
+    pub reception: Reception,
+    /// `settings`
+    #[serde(rename = "settings", default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Settings>,
+    /// `forkedFrom`
+    #[serde(rename = "forkedFrom", default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ThreadViewForkedFrom>,
+    /// `epoch`
+    #[serde(rename = "epoch")]
+    pub epoch: i64,
+    /// `revision`
+    #[serde(rename = "revision")]
+    pub revision: i64,
+}
+
+impl ThreadView {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(thread_id: String, owner: String, state: ThreadViewState, incarnation_id: String, agent_id: String, role: String, reception: Reception, epoch: i64, revision: i64) -> Self {
+        ThreadView { thread_id, owner, state, incarnation_id, agent_id, role, continuation_id: None, reception, settings: None, forked_from: None, epoch, revision }
+    }
+}
+
+/// `ThreadViewForkedFrom`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadViewForkedFrom {
+    /// `threadId`
+    #[serde(rename = "threadId")]
+    pub thread_id: String,
+    /// `owner`
+    #[serde(rename = "owner")]
+    pub owner: String,
+}
+
+impl ThreadViewForkedFrom {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(thread_id: String, owner: String) -> Self {
+        ThreadViewForkedFrom { thread_id, owner }
+    }
+}
+
+/// `ThreadViewState`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ThreadViewState {
+    /// `active`
+    #[serde(rename = "active")]
+    Active,
+    /// `archived`
+    #[serde(rename = "archived")]
+    Archived,
+    /// `terminated`
+    #[serde(rename = "terminated")]
+    Terminated,
+}
+
+impl ThreadViewState {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["active", "archived", "terminated"];
+}
+
+/// What `threads.archive` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadsArchive {
+    /// `threadId`
+    #[serde(rename = "threadId")]
+    pub thread_id: String,
+    /// `expectedRevision`
+    #[serde(rename = "expectedRevision")]
+    pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl ThreadsArchive {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(thread_id: String, expected_revision: i64) -> Self {
+        ThreadsArchive { thread_id, expected_revision, owner: None, idempotency_key: None }
+    }
+}
+
+/// The thread as it was archived.
+pub type ThreadsArchiveResult = ThreadView;
+
+/// What `threads.configure` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadsConfigure {
+    /// `threadId`
+    #[serde(rename = "threadId")]
+    pub thread_id: String,
+    /// `change`
+    #[serde(rename = "change")]
+    pub change: ThreadsConfigureChange,
+    /// `expectedRevision`
+    #[serde(rename = "expectedRevision")]
+    pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl ThreadsConfigure {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(thread_id: String, change: ThreadsConfigureChange, expected_revision: i64) -> Self {
+        ThreadsConfigure { thread_id, change, expected_revision, owner: None, idempotency_key: None }
+    }
+}
+
+/// `ThreadsConfigureChange`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadsConfigureChange {
+    /// `agentId`
+    #[serde(rename = "agentId", default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// `role`
+    #[serde(rename = "role", default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// `continuationId`
+    #[serde(rename = "continuationId", default, skip_serializing_if = "Option::is_none")]
+    pub continuation_id: Option<String>,
+    /// `reception`
+    #[serde(rename = "reception", default, skip_serializing_if = "Option::is_none")]
+    pub reception: Option<Reception>,
+    /// `settings`
+    #[serde(rename = "settings", default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Settings>,
+}
+
+/// The thread as it was changed.
+pub type ThreadsConfigureResult = ThreadView;
+
+/// What `threads.fork` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadsFork {
+    /// `threadId`
+    #[serde(rename = "threadId")]
+    pub thread_id: String,
+    /// `fork`
+    #[serde(rename = "fork")]
+    pub fork: ThreadsForkFork,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl ThreadsFork {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(thread_id: String, fork: ThreadsForkFork) -> Self {
+        ThreadsFork { thread_id, fork, owner: None, idempotency_key: None }
+    }
+}
+
+/// `ThreadsForkFork`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadsForkFork {
+    /// `threadId`
+    #[serde(rename = "threadId")]
+    pub thread_id: String,
+    /// `incarnationId`
+    #[serde(rename = "incarnationId")]
+    pub incarnation_id: String,
+    /// `agentId`
+    #[serde(rename = "agentId")]
+    pub agent_id: String,
+    /// `role`
+    #[serde(rename = "role")]
+    pub role: String,
+    /// `continuationId`
+    #[serde(rename = "continuationId", default, skip_serializing_if = "Option::is_none")]
+    pub continuation_id: Option<String>,
+}
+
+impl ThreadsForkFork {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(thread_id: String, incarnation_id: String, agent_id: String, role: String) -> Self {
+        ThreadsForkFork { thread_id, incarnation_id, agent_id, role, continuation_id: None }
+    }
+}
+
+/// The new thread.
+pub type ThreadsForkResult = ThreadView;
+
+/// What `threads.list` takes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadsList {
+    /// `after`
+    #[serde(rename = "after", default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// `limit`
+    #[serde(rename = "limit", default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<i64>,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+}
+
+/// Threads in the order of their ids; `next` goes on where there is more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadsListResult {
+    /// `items`
+    #[serde(rename = "items")]
+    pub items: Vec<ThreadView>,
+    /// `next`
+    #[serde(rename = "next", default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+impl ThreadsListResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(items: Vec<ThreadView>) -> Self {
+        ThreadsListResult { items, next: None }
+    }
+}
+
+/// What `threads.read` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadsRead {
+    /// `threadId`
+    #[serde(rename = "threadId")]
+    pub thread_id: String,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+}
+
+impl ThreadsRead {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(thread_id: String) -> Self {
+        ThreadsRead { thread_id, owner: None }
+    }
+}
+
+/// The thread, as far as the caller may see it: settings are for its own side.
+pub type ThreadsReadResult = ThreadView;
+
+/// What `threads.register` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadsRegister {
+    /// `thread`
+    #[serde(rename = "thread")]
+    pub thread: ThreadInput,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl ThreadsRegister {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(thread: ThreadInput) -> Self {
+        ThreadsRegister { thread, owner: None, idempotency_key: None }
+    }
+}
+
+/// The thread as it stands.
+pub type ThreadsRegisterResult = ThreadView;
+
+/// What `threads.resume` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadsResume {
+    /// `threadId`
+    #[serde(rename = "threadId")]
+    pub thread_id: String,
+    /// `next`
+    #[serde(rename = "next")]
+    pub next: TaskInput,
+    /// `continuationId`
+    #[serde(rename = "continuationId", default, skip_serializing_if = "Option::is_none")]
+    pub continuation_id: Option<String>,
+    /// `expectedRevision`
+    #[serde(rename = "expectedRevision")]
+    pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl ThreadsResume {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(thread_id: String, next: TaskInput, expected_revision: i64) -> Self {
+        ThreadsResume { thread_id, next, continuation_id: None, expected_revision, owner: None, idempotency_key: None }
+    }
+}
+
+/// The thread with its next incarnation.
+pub type ThreadsResumeResult = ThreadView;
+
+/// What `threads.terminate` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadsTerminate {
+    /// `threadId`
+    #[serde(rename = "threadId")]
+    pub thread_id: String,
+    /// `expectedRevision`
+    #[serde(rename = "expectedRevision")]
+    pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl ThreadsTerminate {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(thread_id: String, expected_revision: i64) -> Self {
+        ThreadsTerminate { thread_id, expected_revision, owner: None, idempotency_key: None }
+    }
+}
+
+/// The thread as it was ended.
+pub type ThreadsTerminateResult = ThreadView;
 
 /// A signed statement of a verifier about one claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

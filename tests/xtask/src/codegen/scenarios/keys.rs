@@ -27,7 +27,7 @@ pub(super) fn stories() -> Vec<Story> {
 }
 
 /// One call with a key, again with the same content, and with other content.
-fn thrice(story: &mut Story, caller: &str, method: &str, params: &Value, change: (&str, Value)) {
+pub(super) fn thrice(story: &mut Story, caller: &str, method: &str, params: &Value, change: (&str, Value)) {
     let key = format!("idem_thrice-{}", method.replace('.', "-"));
     let keyed = with(params.clone(), "/idempotencyKey", key);
     story.call(caller, method, keyed.clone()).rules(&["OP-6"]).ok(json!({}));

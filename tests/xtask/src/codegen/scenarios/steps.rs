@@ -469,6 +469,7 @@ fn continued_end() -> Vec<Vector> {
             answer(row("task", BUILDER_ROW), vec![stored(BUILDER_ROW, &kept)]),
             answer(row("box", BUILDER_ROW), vec![stored(BUILDER_ROW, &counters(0, 0))]),
             answer(inbox, vec![]),
+            answer(row("thread", "default/builder/user:bob"), vec![]),
         ];
         goes_on("alice", "tasks.rotateIncarnation", &rotation, BUILDER_ROW, facts)
     };

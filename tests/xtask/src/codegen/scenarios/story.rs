@@ -10,6 +10,7 @@ const READS: &[&str] = &[
     "adapter.getSubmission",
     "adapter.listUnresolved",
     "audit.list",
+    "capabilities.list",
     "inspector.snapshot",
     "mailbox.listPending",
     "messages.getDisposition",
@@ -20,6 +21,8 @@ const READS: &[&str] = &[
     "tasks.getSummary",
     "tasks.listRelated",
     "tasks.wait",
+    "threads.list",
+    "threads.read",
 ];
 
 /// A scenario.

@@ -7,7 +7,7 @@ use super::cast::{
 };
 use super::story::{Story, var};
 use super::time;
-use super::{proposals, summaries};
+use super::{proposals, summaries, threads};
 use serde_json::{Value, json};
 
 /// What is named: things of Alice and Bob, or nothing that there is.
@@ -20,6 +20,8 @@ struct Ids {
     task: Value,
     grant: &'static str,
     proposal: String,
+    thread: &'static str,
+    capability: &'static str,
 }
 
 /// An operation, how it names things, and who may do it.
@@ -130,6 +132,24 @@ const CASES: &[Case] = &[
         params: |ids| ids.waiting.clone(),
         denied: Denied::Unseen,
         rightful: ("writer", None),
+    },
+    Case {
+        operation: "capabilities.consent",
+        params: |ids| json!({"grantId": ids.capability, "consent": true}),
+        denied: Denied::Unseen,
+        rightful: ("builder", Some("state-conflict")),
+    },
+    Case {
+        operation: "capabilities.list",
+        params: |ids| json!({"threadId": ids.thread}),
+        denied: Denied::Unseen,
+        rightful: ("builder", None),
+    },
+    Case {
+        operation: "capabilities.revoke",
+        params: |ids| json!({"grantId": ids.capability}),
+        denied: Denied::ControlPlane,
+        rightful: ("bob", None),
     },
     Case {
         operation: "inspector.snapshot",
@@ -296,6 +316,54 @@ const CASES: &[Case] = &[
         denied: Denied::Unseen,
         rightful: ("builder", None),
     },
+    Case {
+        operation: "threads.archive",
+        params: |ids| json!({"threadId": ids.thread, "expectedRevision": 0}),
+        denied: Denied::NotOperator,
+        rightful: ("builder", None),
+    },
+    Case {
+        operation: "threads.configure",
+        params: |ids| json!({"threadId": ids.thread, "change": {"role": "mason"}, "expectedRevision": 0}),
+        denied: Denied::ControlPlane,
+        rightful: ("bob", None),
+    },
+    Case {
+        operation: "threads.fork",
+        params: |ids| {
+            let fork = json!({"threadId": "builder", "incarnationId": BUILDER, "agentId": "a", "role": "b"});
+            json!({"threadId": ids.thread, "fork": fork})
+        },
+        denied: Denied::NotOperator,
+        rightful: ("bob", Some("idempotency-conflict")),
+    },
+    Case {
+        operation: "threads.read",
+        params: |ids| json!({"threadId": ids.thread}),
+        denied: Denied::Unseen,
+        rightful: ("builder", None),
+    },
+    Case {
+        operation: "threads.register",
+        params: |ids| json!({"thread": threads::thread(ids.thread, &format!("inc_{}-0001", ids.thread))}),
+        denied: Denied::ControlPlane,
+        rightful: ("bob", None),
+    },
+    Case {
+        operation: "threads.resume",
+        params: |ids| {
+            let next = task_input(ids.thread, "inc_other-00001");
+            json!({"threadId": ids.thread, "next": next, "expectedRevision": 0})
+        },
+        denied: Denied::ControlPlane,
+        rightful: ("bob", None),
+    },
+    Case {
+        operation: "threads.terminate",
+        params: |ids| json!({"threadId": ids.thread, "expectedRevision": 0}),
+        denied: Denied::ControlPlane,
+        rightful: ("bob", None),
+    },
 ];
 
 impl Denied {
@@ -312,7 +380,7 @@ impl Denied {
 
 pub(super) fn stories() -> Vec<Story> {
     let mut all: Vec<Story> = CASES.iter().map(story).collect();
-    all.extend([sends("messages.send"), sends("messages.sendBatch"), forwards(), grants()]);
+    all.extend([sends("messages.send"), sends("messages.sendBatch"), forwards(), grants(), capabilities()]);
     all
 }
 
@@ -340,6 +408,8 @@ fn foreign() -> Ids {
         task: builder(),
         grant: "grant_work-1",
         proposal: proposals::proposal_id(1),
+        thread: "builder",
+        capability: "grant_thread-1",
     }
 }
 
@@ -351,6 +421,8 @@ fn missing() -> Ids {
         task: task_ref("nobody", "inc_nobody-0001"),
         grant: "grant_nobody-1",
         proposal: proposals::proposal_id(99),
+        thread: "nobody",
+        capability: "grant_nobody-1",
     }
 }
 
@@ -368,6 +440,9 @@ fn world(operation: &str) -> Story {
     let summary = with(summary, "/audience/relationshipIds", json!(["rel_shown"]));
     let published = json!({"summary": summary, "expectedPreviousVersion": null});
     story.call("builder", "tasks.publishSummary", published).ok(json!({}));
+    story.thread("alice", threads::thread("writer", WRITER));
+    story.thread("bob", threads::thread("builder", BUILDER));
+    story.allow(threads::capability(1));
     let others = [
         ("other-bob", json!({"kind": "user", "id": "bob"})),
         ("other-builder", json!({"kind": "task", "id": "builder", "incarnation": BUILDER, "owner": "user:bob"})),
@@ -393,6 +468,8 @@ fn views(story: &mut Story, again: bool) {
         ("alice", "tasks.get", json!({"task": writer})),
         ("bob", "tasks.get", json!({"task": builder()})),
         ("builder", "adapter.getSubmission", json!({"submissionId": var("submission")})),
+        ("alice", "threads.list", json!({})),
+        ("bob", "capabilities.list", json!({"threadId": "builder"})),
         ("guard", "audit.list", message(1)),
         ("bob", "relationships.listProposals", json!({"task": builder()})),
         ("alice", "relationships.list", json!({"task": writer})),
@@ -451,6 +528,7 @@ fn owner(params: &Value) -> Option<&'static str> {
         ("senderIncarnationId", "user:alice"),
         ("proposalId", "user:alice"),
         ("grantId", "policy:guard"),
+        ("threadId", "user:bob"),
         ("task", "user:bob"),
         ("previous", "user:bob"),
         ("summary", "user:bob"),
@@ -543,5 +621,27 @@ fn grants() -> Story {
     story.call("stranger", "relationships.grant", draft(&own, &builder())).error(refused).same_as("by a task");
     views(&mut story, true);
     story.call("guard", "relationships.grant", draft(&own, &builder())).ok(json!({"grantVersion": 9}));
+    story
+}
+
+/// A capability names both threads; who may not grant between them is told so whether they are there or not.
+fn capabilities() -> Story {
+    let mut story = world("capabilities.grant");
+    story.thread("carol", threads::thread("stranger", "inc_stranger-0001"));
+    views(&mut story, false);
+    let draft = |source: &str, target: &str| {
+        let draft = with(with(threads::capability(9), "/source_thread", source), "/target_thread", target);
+        json!({"capability": draft})
+    };
+    let (grant, refused) = ("capabilities.grant", "grant-scope-denied");
+    story.call("carol", grant, draft("stranger", "nobody")).error(refused).named("missing target");
+    story.call("carol", grant, draft("stranger", "builder")).error(refused).same_as("missing target");
+    story.call("carol", grant, draft("nobody", "stranger")).error(refused).named("missing source");
+    story.call("carol", grant, draft("builder", "stranger")).error(refused).same_as("missing source");
+    let refused = "control-plane-required";
+    story.call("stranger", grant, draft("stranger", "nobody")).error(refused).named("by a task");
+    story.call("stranger", grant, draft("stranger", "builder")).error(refused).same_as("by a task");
+    views(&mut story, true);
+    story.call("guard", grant, draft("stranger", "builder")).ok(json!({"grant_id": "grant_thread-9"}));
     story
 }

@@ -1,0 +1,13 @@
+//! Cross-thread events: threads, the capabilities between them, and what one tells or asks another.
+//!
+//! A thread is a task id in the scope of its owner, over all incarnations. Relationship grants bind incarnations and
+//! serve for plain messages; capabilities bind threads and serve for events; neither serves for the other.
+
+pub(crate) mod access;
+pub(crate) mod capabilities;
+pub(crate) mod capability;
+pub(crate) mod grant;
+pub(crate) mod hooks;
+pub(crate) mod resume;
+pub(crate) mod thread;
+pub(crate) mod threads;
