@@ -6,8 +6,14 @@
 pub(crate) mod access;
 pub(crate) mod capabilities;
 pub(crate) mod capability;
+pub(crate) mod convey;
+pub(crate) mod event;
 pub(crate) mod grant;
 pub(crate) mod hooks;
+pub(crate) mod judge;
+pub(crate) mod receive;
 pub(crate) mod resume;
+pub(crate) mod show;
+pub(crate) mod stages;
 pub(crate) mod thread;
 pub(crate) mod threads;

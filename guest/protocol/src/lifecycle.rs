@@ -8,7 +8,8 @@ mod combination;
 
 pub use crate::generated::machines::{
     Claim, ClaimEvent, Decision, DecisionEvent, Delivery, DeliveryEvent, MACHINES, Outcome, OutcomeEvent, Party,
-    Proposal, ProposalEvent, Reason, Submission, SubmissionEvent, Thread, ThreadEvent,
+    Proposal, ProposalEvent, Reason, Submission, SubmissionEvent, Thread, ThreadEvent, Uptake, UptakeEvent,
+    Verification, VerificationEvent,
 };
 pub use combination::{Combination, check_combination};
 
@@ -42,6 +43,8 @@ apply!(Submission, SubmissionEvent, "LC-14, or LC-17 where the attempt may have 
 apply!(Claim, ClaimEvent, "LC-15.");
 apply!(Proposal, ProposalEvent, "LC-21.");
 apply!(Thread, ThreadEvent, "LC-22.");
+apply!(Verification, VerificationEvent, "LC-23.");
+apply!(Uptake, UptakeEvent, "LC-24.");
 
 impl Submission {
     /// Whether something may have happened outside that nobody established yet. Meanwhile nothing relabels the message
@@ -70,7 +73,7 @@ impl Decision {
 
 /// The name of the state after `event` in `state` of `machine`, all by name. Errors: `unknown-kind` at `/machine`,
 /// `/state` or `/event` for a name that is not in the table (LC-20), `transition-illegal` at `/event` where there is no
-/// edge (LC-11 to LC-17, LC-21, LC-22).
+/// edge (LC-11 to LC-17, LC-21 to LC-24).
 pub fn step_text(machine: &str, state: &str, event: &str) -> Result<&'static str, Error> {
     match machine {
         Delivery::MACHINE => {
@@ -90,6 +93,11 @@ pub fn step_text(machine: &str, state: &str, event: &str) -> Result<&'static str
             stepped(Proposal::parse(state), ProposalEvent::parse(event), Proposal::apply).map(Proposal::name)
         }
         Thread::MACHINE => stepped(Thread::parse(state), ThreadEvent::parse(event), Thread::apply).map(Thread::name),
+        Verification::MACHINE => {
+            stepped(Verification::parse(state), VerificationEvent::parse(event), Verification::apply)
+                .map(Verification::name)
+        }
+        Uptake::MACHINE => stepped(Uptake::parse(state), UptakeEvent::parse(event), Uptake::apply).map(Uptake::name),
         _ => Err(Error::broken(Rule::LC20, "/machine")),
     }
 }

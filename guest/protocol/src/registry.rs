@@ -21,7 +21,7 @@ use crate::submission::{begin, holder::Kind, list, receipt, resolve};
 use alloc::string::String;
 
 /// Asked before a message is claimed, decided, prepared, begun or admitted.
-const GUARDS: &[Guard] = &[guard::policy];
+const GUARDS: &[Guard] = &[guard::policy, threads::guard];
 
 /// What is registered for messages.
 const MESSAGES: holder::Hooks = holder::Hooks { guards: GUARDS, resolved: &[relabel::apply_pending] };

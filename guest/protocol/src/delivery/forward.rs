@@ -63,6 +63,7 @@ fn provenance(cx: &mut Context<'_>, envelope: &Envelope<'_>, forwarder: &Party) 
     scene.unexpired(cx.now)?;
     cx.disclose = disclose;
     let life = &scene.life.record;
+    check(Rule::EV6, life.event.is_none())?;
     check(Rule::FW2, life.decision == Decision::Accepted)?;
     let stored = scene.message(cx)?;
     unchanged(cx.params.member("envelope")?, parse(&stored.envelope)?.root())?;

@@ -1,10 +1,12 @@
 //! The life of a message: its three machines, the mailbox claim and the attempts, in one row, so that one comparison of
 //! revisions guards all of it and the cross-state rules see the whole.
 
-pub(crate) use crate::generated::records::life::{Binding, COLLECTION, Claim, Interruption, Life, Purged};
+pub(crate) use crate::generated::records::life::{Binding, COLLECTION, Claim, EventPart, Interruption, Life, Purged};
 
 use crate::authority::grant::Grant;
-use crate::generated::machines::{self, ClaimEvent, Decision, DecisionEvent, Delivery};
+use crate::generated::machines::{
+    self, ClaimEvent, Decision, DecisionEvent, Delivery, Verification, VerificationEvent,
+};
 use crate::json::Writer;
 use crate::kernel::{
     Entry, Query, Stored,
@@ -114,6 +116,7 @@ impl Life {
             outcome: self.outcome,
             submission: self.attempt.as_ref().map(|attempt| attempt.state),
             claim: self.claim.as_ref().map(|claim| claim.state),
+            event: self.event.as_ref().map(|event| (event.verification, event.uptake)),
         }
     }
 
@@ -132,6 +135,16 @@ impl Life {
         let bound = self.urgent() && !self.binding.grant.is_empty();
         let moves = self.decision.step(DecisionEvent::Revoke).is_some() && !self.delivery.terminal();
         bound && moves && self.pending_relabel.is_none()
+    }
+
+    /// Whatever decides an event, or ends its delivery, ends its examination: what the host says later decides nothing.
+    pub fn end_examination(&mut self) -> Flow<()> {
+        let open = self.open();
+        if let Some(event) = self.event.as_mut().filter(|event| !open && event.verification == Verification::Examining)
+        {
+            event.verification = event.verification.apply(VerificationEvent::FindWanting)?;
+        }
+        Ok(())
     }
 
     /// Ends a claim that nobody acknowledged.
@@ -194,7 +207,22 @@ impl Life {
         {
             add("unresolved", &[tenant, &keys::number(attempt.settled_at()), &attempt.id]);
         }
+        if let Some(event) = &self.event {
+            self.event_entries(event, tenant, &mut add);
+        }
         entries
+    }
+
+    /// The index keys of a cross-thread event.
+    fn event_entries(&self, event: &EventPart, tenant: &str, add: &mut impl FnMut(&str, &[&str])) {
+        let (sender, receiver) = (&self.sender, &self.receiver);
+        add("event", &[tenant, &sender.task, &event.event, &sender.owner]);
+        for end in [sender, receiver] {
+            add("trail", &[tenant, &end.owner, &end.task, &keys::number(event.sent), &self.message]);
+        }
+        if self.open() {
+            add("capability", &[tenant, &event.capability, &self.message, &sender.incarnation]);
+        }
     }
 
     /// Removes what people wrote: the texts go, and digests stand where something may still be compared.

@@ -84,6 +84,7 @@ fn pending(cx: &mut Context<'_>, receiver: &Task, life: &Life) -> Flow<Option<Me
         receiver: Some(receiver),
         grant: granted.as_ref(),
         owner: grant.is_empty(),
+        event: life.event.is_some(),
         intent: &life.intent,
         mode: &life.mode,
         freshness: life.freshness.as_deref(),

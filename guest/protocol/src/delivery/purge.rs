@@ -85,6 +85,7 @@ fn empty_message(
     }
     row.record.purge(purging.id)?;
     row.record.updated = cx.now;
+    row.record.end_examination()?;
     row.record.combination().check()?;
     streams.record(cx, &[&sender, &receiver], &row.event("content-purge-pending", purging.detail(&[])))?;
     let Row { id, revision, record: life } = row;

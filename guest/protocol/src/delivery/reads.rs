@@ -22,6 +22,8 @@ const TO_SENDER: &[&str] = &[
     "authority",
     "decision",
     "envelopeDigest",
+    "eventDigest",
+    "eventId",
     "grantId",
     "interruption",
     "outcome",

@@ -47,6 +47,7 @@ pub(crate) fn relabel(
     };
     let life = &mut row.record;
     life.updated = cx.now;
+    life.end_examination()?;
     life.combination().check()?;
     let (sender, receiver) = (life.sender.key(cx.tenant()), life.receiver.key(cx.tenant()));
     if was_open && !life.open() {

@@ -53,7 +53,8 @@ impl Choice {
 pub(crate) fn decide(cx: &mut Context<'_>, guards: &[Guard], scene: &mut Scene, choice: &Choice) -> Flow<()> {
     let affirms = matches!(choice.event, DecisionEvent::Accept | DecisionEvent::Defer);
     if affirms {
-        guard::ask(cx, guards, Moment::Acknowledge, scene)?;
+        let defers = choice.event == DecisionEvent::Defer;
+        guard::ask(cx, guards, if defers { Moment::Defer } else { Moment::Acknowledge }, scene)?;
     }
     if choice.event == DecisionEvent::Expire {
         check(Rule::MS7, cx.now >= scene.life.record.expires)?;

@@ -209,6 +209,7 @@ impl Scene {
             receiver: self.receiver.as_ref().map(|row| &row.record),
             grant: self.grant.as_ref(),
             owner: life.binding.grant.is_empty(),
+            event: life.event.is_some(),
             intent: &life.intent,
             mode: &life.mode,
             freshness: life.freshness.as_deref(),
@@ -253,6 +254,7 @@ impl Scene {
         if let Some(purged) = &mut life.purged {
             purged.changed = true;
         }
+        life.end_examination()?;
         life.combination().check()?;
         if was_open && !life.open() {
             self.receiver_box.record.open = self.receiver_box.record.open.saturating_sub(1);

@@ -8,7 +8,7 @@ use crate::authority::{
     task::{self, Task},
 };
 use crate::delivery::{
-    life::{self, Binding, Life},
+    life::{self, Binding, EventPart, Life},
     message::{self, Forwarding, Message},
     scene::Scene,
 };
@@ -34,7 +34,8 @@ use alloc::{string::String, vec::Vec};
 /// The members of an envelope that the operation works with.
 pub(crate) struct Envelope<'a> {
     text: &'a str,
-    digest: &'a str,
+    /// The digest of the whole.
+    pub digest: &'a str,
     /// `messageId`.
     pub message: &'a str,
     /// Intent.
@@ -116,28 +117,58 @@ fn deliver(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: Row<Task>, fro
     let (hops, ancestors) = causality(cx, envelope, &sender.record.party)?;
     let forwarding = from(cx, envelope, &sender.record.party)?;
     check(Rule::FW6, forwarding.as_ref().is_none_or(|known| !known.passed(&receiver)))?;
-    let sender_box = cx.load_box(&sender.record.party.key(cx.tenant()))?;
-    let mut receiver_box = cx.load_box(&receiver.key(cx.tenant()))?;
-    spend(cx, envelope, &receiver, &mut receiver_box.record)?;
-    receiver_box.record.cursor = receiver_box.record.cursor.saturating_add(1);
-    receiver_box.record.open = receiver_box.record.open.saturating_add(1);
-    let place = (receiver_box.record.cursor, hops);
-    let life = life(cx, envelope, sender.record.party.clone(), receiver, grant.as_ref(), place)?;
-    let id = Life::id(cx.tenant(), &life.message, &life.sender);
-    let told = received(envelope, &life, forwarding.as_ref());
-    let context = message::trace(&cx.request.context);
-    let body = Message { envelope: envelope.text.into(), ancestors, forwarding, context, purged: false }.text();
-    cx.write(message::COLLECTION, &id, 0, body, Vec::new());
-    let life = Row { id, revision: 0, record: life };
-    let mut scene = Scene { life, sender: Some(sender), receiver: task, grant, sender_box, receiver_box };
+    let told = received(envelope, grant.as_ref(), forwarding.as_ref());
+    let taken = Taken { sender, receiver, task, grant, hops, ancestors, forwarding, event: None, asks: false };
+    let mut scene = store(cx, envelope, taken)?;
     scene.record(cx, "message-durably-received", told)?;
     let scene = scene.save(cx, false)?;
     Ok(view(&scene.life.record, false))
 }
 
+/// A message that may be sent: its ends, under what grant, and where it comes from.
+pub(crate) struct Taken {
+    /// The sending task.
+    pub sender: Row<Task>,
+    /// For whom.
+    pub receiver: Party,
+    /// The receiving task, if it exists.
+    pub task: Option<Row<Task>>,
+    /// The grant.
+    pub grant: Option<Row<Grant>>,
+    /// Length of the causal chain before it.
+    pub hops: i64,
+    /// The rows of that chain.
+    pub ancestors: Vec<String>,
+    /// Where it was passed on from.
+    pub forwarding: Option<Forwarding>,
+    /// Where it is a cross-thread event.
+    pub event: Option<EventPart>,
+    /// Whether it asks for something to be done, though it is neither steer nor interrupt: it is counted as they are.
+    pub asks: bool,
+}
+
+/// Counts a message against the budgets and puts it into the receiver's mailbox: everything but its life, its audit and
+/// the boxes, which [`Scene::save`] writes.
+pub(crate) fn store(cx: &mut Context<'_>, envelope: &Envelope<'_>, taken: Taken) -> Flow<Scene> {
+    let Taken { sender, receiver, task, grant, hops, ancestors, forwarding, event, asks } = taken;
+    let sender_box = cx.load_box(&sender.record.party.key(cx.tenant()))?;
+    let mut receiver_box = cx.load_box(&receiver.key(cx.tenant()))?;
+    spend(cx, envelope, asks, &receiver, &mut receiver_box.record)?;
+    receiver_box.record.cursor = receiver_box.record.cursor.saturating_add(1);
+    receiver_box.record.open = receiver_box.record.open.saturating_add(1);
+    let place = (receiver_box.record.cursor, hops);
+    let life = Life { event, ..life(cx, envelope, sender.record.party.clone(), receiver, grant.as_ref(), place)? };
+    let id = Life::id(cx.tenant(), &life.message, &life.sender);
+    let context = message::trace(&cx.request.context);
+    let body = Message { envelope: envelope.text.into(), ancestors, forwarding, context, purged: false }.text();
+    cx.write(message::COLLECTION, &id, 0, body, Vec::new());
+    let life = Row { id, revision: 0, record: life };
+    Ok(Scene { life, sender: Some(sender), receiver: task, grant, sender_box, receiver_box })
+}
+
 /// What the audit says of a message that came in.
-fn received(envelope: &Envelope<'_>, life: &Life, forwarding: Option<&Forwarding>) -> String {
-    let grant_id = life.binding.grant_id.as_str();
+fn received(envelope: &Envelope<'_>, grant: Option<&Row<Grant>>, forwarding: Option<&Forwarding>) -> String {
+    let grant_id = grant.map_or("", |row| row.record.grant_id.as_str());
     let authority = if grant_id.is_empty() { "owner" } else { "grant" };
     let mut told = alloc::vec![("authority", authority), ("envelopeDigest", envelope.digest), ("grantId", grant_id)];
     told.extend(forwarding.map(|known| ("originDigest", known.digest.as_str())));
@@ -303,6 +334,7 @@ fn judge(
         sender: Some(&sender.record),
         receiver: task.as_ref().map(|row| &row.record),
         grant,
+        event: false,
         owner: grant.is_none() && owns_both(cx, &sender.record.party, receiver),
         intent: envelope.intent,
         mode: envelope.mode,
@@ -354,10 +386,10 @@ fn causality(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: &Party) -> F
 }
 
 /// Counts the message against the caller's and the receiver's budgets, before anything is stored.
-fn spend(cx: &mut Context<'_>, envelope: &Envelope<'_>, receiver: &Party, mailbox: &mut Box) -> Flow<()> {
+fn spend(cx: &mut Context<'_>, envelope: &Envelope<'_>, asks: bool, receiver: &Party, mailbox: &mut Box) -> Flow<()> {
     check(Rule::BU1, mailbox.open < limits::MAILBOX_OPEN_MAX)?;
     let urgent = gate::urgent(envelope.intent);
-    charge(cx, urgent, envelope.parent.is_none(), &receiver.key(cx.tenant()))?;
+    charge(cx, urgent || asks, envelope.parent.is_none(), &receiver.key(cx.tenant()))?;
     if urgent {
         check(Rule::BU5, mailbox.interrupt(cx.now) <= limits::INTERRUPTIONS_MAX)?;
     }
@@ -401,6 +433,7 @@ fn life(
         admitted: None,
         purged: None,
         pending_relabel: None,
+        event: None,
         interruption: None,
         events: 0,
     })

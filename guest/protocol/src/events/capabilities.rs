@@ -1,21 +1,28 @@
 //! `capabilities.revoke`, `capabilities.consent`, `capabilities.list`.
 
 use crate::Rule;
+use crate::delivery::{
+    life::Life,
+    relabel::{self, Label},
+};
 use crate::events::{
     capability::{self, Capability},
+    event::find_under,
     grant::record,
     thread::{self, Thread, ThreadName, place_of},
 };
 use crate::json::Writer;
 use crate::kernel::{
-    PrincipalKind,
-    audit::detail,
+    PrincipalKind, Query,
+    audit::{Event, detail},
+    boxes::Box,
     context::Context,
     fields::Fields,
-    flow::{Flow, damaged, not_visible},
+    flow::{Flow, damaged, no_cursor, not_visible},
     names::only,
-    pages::page,
+    pages::{PAGE, page},
     records::Row,
+    streams::Streams,
 };
 use crate::rules::check;
 use crate::time;
@@ -35,7 +42,7 @@ fn named(cx: &mut Context<'_>, sees: impl Fn(&Context<'_>, &Capability) -> bool)
 }
 
 /// The streams of both ends, as the threads stand.
-fn streams(cx: &mut Context<'_>, capability: &Capability) -> Flow<[String; 2]> {
+fn ends(cx: &mut Context<'_>, capability: &Capability) -> Flow<[String; 2]> {
     let ids = [&capability.source, &capability.target].map(|end| end.id(cx.tenant()));
     ids.iter().for_each(|id| cx.want(thread::COLLECTION, id));
     let mut parties = Vec::new();
@@ -51,32 +58,87 @@ fn save(cx: &mut Context<'_>, row: &Row<Capability>) {
     cx.write(capability::COLLECTION, &row.id, row.revision, row.record.text(), entries);
 }
 
-/// `capabilities.revoke`: at once, since every stage reads the capability.
+/// `capabilities.revoke`: at once, since every stage reads the capability. Events that were sent under it and that nobody
+/// decided are revoked, a page in the same commit and the rest in further ones.
 pub(crate) fn revoke(cx: &mut Context<'_>) -> Flow<String> {
     cx.control_plane()?;
+    if let Some(cursor) = &cx.request.cursor {
+        return revoke_rest(cx, cursor);
+    }
+    let issuer = cx.owner_in("owner").map_or_else(|| cx.owner_scope(), Into::into);
+    let own = Capability::id(cx.tenant(), cx.params.text("grantId")?, &issuer);
+    cx.hint(&find_under(cx.tenant(), &own, PAGE));
     let (scope, policy) = (cx.owner_scope(), cx.principal.kind == PrincipalKind::Policy);
     let owns = |capability: &Capability| capability.issuer == scope || capability.target.owner == scope;
     let mut row = named(cx, |_, known| policy || owns(known) || known.source.owner == scope)?;
     check(Rule::CG12, policy || owns(&row.record))?;
+    let under = find_under(cx.tenant(), &row.id, PAGE);
+    cx.hint(&under);
+    let ends = ends(cx, &row.record)?;
+    ends.iter().for_each(|stream| cx.hint(&Box::find(stream)));
     let replayed = cx.replayed()?;
     let known = row.record.revoked.is_some();
-    if !replayed && !known {
-        let ends = streams(cx, &row.record)?;
+    if replayed {
+        let remaining = !cx.rows(&under)?.is_empty();
+        return Ok(revocation(&row.record, 0, remaining, true));
+    }
+    let mut streams = Streams::default();
+    if !known {
         row.record.revoked = Some(cx.now);
-        record(cx, &ends, "capability-revoked", detail(&[("grantId", &row.record.grant_id)]))?;
+        load(cx, &mut streams, &ends, &under)?;
+        let told = detail(&[("grantId", &row.record.grant_id)]);
+        let event = Event { kind: "capability-revoked", detail: told, ..Event::default() };
+        let [source, target] = ends.each_ref().map(String::as_str);
+        streams.record(cx, &[source, target], &event)?;
         save(cx, &row);
     }
-    let at = row.record.revoked.map(time::format);
+    let (ended, remaining) = end(cx, &mut streams, &row.id)?;
+    cx.resource = Some((row.id, 1));
+    Ok(revocation(&row.record, ended, remaining, known))
+}
+
+/// Loads the streams of both threads, and of everybody concerned by a page of events, in one round.
+fn load(cx: &mut Context<'_>, streams: &mut Streams, ends: &[String; 2], under: &Query) -> Flow<()> {
+    let lives = cx.rows(under)?.iter().map(Life::read).collect::<Flow<Vec<_>>>()?;
+    let concerned = relabel::streams(cx, streams, &lives);
+    streams.load(cx, ends.iter().cloned())?;
+    concerned
+}
+
+/// Goes on with the capability in the cursor, which is revoked.
+fn revoke_rest(cx: &mut Context<'_>, cursor: &str) -> Flow<String> {
+    cx.hint(&find_under(cx.tenant(), cursor, PAGE));
+    let row = Capability::read(cx.lookup(capability::COLLECTION, cursor)?.ok_or_else(no_cursor)?)?;
+    row.record.revoked.ok_or_else(no_cursor)?;
+    let (ended, remaining) = end(cx, &mut Streams::default(), cursor)?;
+    Ok(revocation(&row.record, ended, remaining, false))
+}
+
+/// Ends a page of the undecided events that were sent under a capability: how many, and whether there are more.
+fn end(cx: &mut Context<'_>, streams: &mut Streams, capability: &str) -> Flow<(i64, bool)> {
+    let page = cx.page(&find_under(cx.tenant(), capability, PAGE))?;
+    let lives = page.rows.iter().map(Life::read).collect::<Flow<Vec<_>>>()?;
+    relabel::streams(cx, streams, &lives)?;
+    let mut ended = 0_i64;
+    for life in lives {
+        let relabelled = relabel::relabel(cx, streams, life, Label::Revoked)?;
+        ended = ended.saturating_add(i64::from(relabelled.is_some()));
+    }
+    streams.save(cx);
+    cx.proceed = page.more.then(|| capability.into());
+    Ok((ended, page.more))
+}
+
+fn revocation(capability: &Capability, ended: i64, remaining: bool, replay: bool) -> String {
     let mut w = Writer::new();
     w.begin_object();
-    w.member_str("grantId", &row.record.grant_id);
-    w.member_opt_str("revokedAt", at.as_deref());
-    w.member_int("endedEvents", 0);
-    w.member_bool("remaining", false);
-    w.member_bool("replay", known);
+    w.member_str("grantId", &capability.grant_id);
+    w.member_opt_str("revokedAt", capability.revoked.map(time::format).as_deref());
+    w.member_int("endedEvents", ended);
+    w.member_bool("remaining", remaining);
+    w.member_bool("replay", replay);
     w.end_object();
-    cx.resource = Some((row.id, 1));
-    Ok(w.finish())
+    w.finish()
 }
 
 /// `capabilities.consent`: the target's task or its owner agrees to a capability that requires it, or does not any more.
@@ -103,7 +165,7 @@ pub(crate) fn consent(cx: &mut Context<'_>) -> Flow<String> {
     if !cx.replayed()? {
         check(Rule::CG14, row.record.consent.is_some() && row.record.revoked.is_none())?;
         if row.record.consent != Some(consent) {
-            let ends = streams(cx, &row.record)?;
+            let ends = ends(cx, &row.record)?;
             row.record.consent = Some(consent);
             let word = if consent { "true" } else { "false" };
             record(

@@ -1,13 +1,19 @@
-//! What threads have in the commits of other domains: a task's incarnation is rotated.
+//! What threads and events have in the operations of other domains: a task's incarnation is rotated, a message that is
+//! an event is about to be decided or handed over.
 
+use crate::Rule;
 use crate::authority::task::Task;
+use crate::delivery::scene::Scene;
 use crate::events::{
     thread::{Thread, ThreadName},
     threads,
 };
+use crate::generated::machines::Verification;
 use crate::kernel::{
-    Query, Stored, context::Context, fields::Fields, flow::Flow, records::Party, records::Row, streams::Streams,
+    Query, Stored, context::Context, fields::Fields, flow::Flow, guard::Moment, records::Party, records::Row,
+    streams::Streams,
 };
+use crate::rules::check;
 
 /// The thread of a task that is rotated.
 pub(crate) fn thread(tenant: &str, task: &Party, _: i64) -> Query {
@@ -32,4 +38,15 @@ pub(crate) fn rotated(cx: &mut Context<'_>, _: &mut Streams, previous: &Row<Task
     threads::write(cx, &row);
     cx.resource = resource;
     Ok(0)
+}
+
+/// Rule EV-6: plain operations reject and put off an event, and show one that was accepted; they do nothing else with it.
+pub(crate) fn guard(_: &mut Context<'_>, moment: Moment, scene: &Scene) -> Flow<()> {
+    let Some(event) = &scene.life.record.event else { return Ok(()) };
+    let free = match moment {
+        Moment::Defer | Moment::Admit => true,
+        Moment::Claim => event.verification != Verification::Examining,
+        Moment::Acknowledge | Moment::Prepare | Moment::Begin => false,
+    };
+    Ok(check(Rule::EV6, free)?)
 }

@@ -52,7 +52,7 @@ pub const SENDER_RATE_MAX: i64 = 6000;
 /// Messages without a parent by one principal per budget window. Unit: count.
 pub const ROOT_RATE_MAX: i64 = 3000;
 
-/// Steers and interrupts by one principal per budget window. Unit: count.
+/// Steers, interrupts and events that request an action, by one principal per budget window. Unit: count.
 pub const URGENT_RATE_MAX: i64 = 60;
 
 /// Steers and interrupts to one receiver per budget window. Unit: count.
@@ -105,6 +105,9 @@ pub const TEXT_CHARS_MAX: i64 = 2000;
 
 /// The text of a cross-thread event: it is the content of a message. Unit: characters.
 pub const EVENT_CHARS_MAX: i64 = 20000;
+
+/// How long a cross-thread event without expires_at lives (1 day). Unit: ms.
+pub const EVENT_LIFETIME_MS: i64 = 86400000;
 
 /// From now to expires_at of a capability (366 days). Unit: ms.
 pub const CAPABILITY_LIFETIME_MS_MAX: i64 = 31622400000;

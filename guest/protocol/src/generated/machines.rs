@@ -8,6 +8,8 @@ pub mod submission;
 pub mod claim;
 pub mod proposal;
 pub mod thread;
+pub mod verification;
+pub mod uptake;
 pub mod reason;
 
 pub use delivery::{Delivery, DeliveryEvent};
@@ -17,10 +19,12 @@ pub use submission::{Submission, SubmissionEvent};
 pub use claim::{Claim, ClaimEvent};
 pub use proposal::{Proposal, ProposalEvent};
 pub use thread::{Thread, ThreadEvent};
+pub use verification::{Verification, VerificationEvent};
+pub use uptake::{Uptake, UptakeEvent};
 pub use reason::Reason;
 
 /// The names of all machines.
-pub const MACHINES: &[&str] = &["delivery", "decision", "outcome", "submission", "claim", "proposal", "thread"];
+pub const MACHINES: &[&str] = &["delivery", "decision", "outcome", "submission", "claim", "proposal", "thread", "verification", "uptake"];
 
 /// Who may cause an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -353,6 +353,42 @@ pub enum Rule {
     CG14,
     /// A capability leads from one thread to another. (spec/events.md)
     CG15,
+    /// The thread that an event comes from is registered. (spec/events.md)
+    TH5,
+    /// The thread that an event comes from is active. (spec/events.md)
+    TH6,
+    /// The thread that an event is for is active. (spec/events.md)
+    TH7,
+    /// An event is sent by the task of its source thread itself. (spec/events.md)
+    EV2,
+    /// Agent and role of an event's source are those that its thread is registered with. (spec/events.md)
+    EV3,
+    /// The continuation of an event is the one that its thread is registered with. (spec/events.md)
+    EV4,
+    /// An event id of a thread stands for one event, over all its incarnations. (spec/events.md)
+    EV5,
+    /// A message that is an event is accepted by events.receive only; it is not handed over, not passed on, and not claimed while it is examined. (spec/events.md)
+    EV6,
+    /// An event is received while it is pending, and reconsidered while it is deferred. (spec/events.md)
+    EV7,
+    /// Only a request that was accepted and not taken is declined. (spec/events.md)
+    EV8,
+    /// A capability leads from the source thread to the target thread. (spec/events.md)
+    CG1,
+    /// It is not revoked. (spec/events.md)
+    CG2,
+    /// It has not ended. (spec/events.md)
+    CG3,
+    /// The target consents, where it requires that. (spec/events.md)
+    CG4,
+    /// It lists the type of the event. (spec/events.md)
+    CG5,
+    /// It lists the subject and the trajectory of the event, where it lists any. (spec/events.md)
+    CG6,
+    /// It allows the authority that the event claims, which is enough for its type: a request needs more than to inform. (spec/events.md)
+    CG7,
+    /// It lists every override of the event, and none is looser than what the target runs with. (spec/events.md)
+    CG8,
     /// A call is an object. (JSON-RPC 2.0)
     FR1,
     /// A batch has at least one call, and no more than the limit. (JSON-RPC 2.0)
@@ -385,7 +421,7 @@ pub enum Rule {
     LC8,
     /// An acknowledged claim belongs to a decided message: a deferral releases the claim instead. (delivery rule 6; weaknesses B1)
     LC9,
-    /// A combination is an object that names a state of delivery, decision and outcome; submission and claim may be absent. (delivery-semantics, dispositions)
+    /// A combination is an object that names a state of delivery, decision and outcome; submission and claim may be absent, and so may verification and uptake, which stand together. (delivery-semantics, dispositions)
     LC10,
     /// Delivery moves only along the edges of its table. (delivery-semantics, delivery)
     LC11,
@@ -401,6 +437,16 @@ pub enum Rule {
     LC21,
     /// A thread moves only along the edges of its table. (cross-thread event seed, invariant 6)
     LC22,
+    /// The verification of an event moves only along the edges of its table. (cross-thread event seed, invariant 2)
+    LC23,
+    /// The uptake of an event moves only along the edges of its table. (cross-thread event seed, invariant 4)
+    LC24,
+    /// Only what was verified is applied as state. (cross-thread event seed, invariant 2)
+    LC25,
+    /// An event is examined only while it is undecided. (spec/events.md)
+    LC26,
+    /// Nothing is taken up of an event that was not accepted. (cross-thread event seed, receiver processing)
+    LC27,
     /// A message whose delivery failed or expired is never admitted or submitted later. (delivery-semantics, invariants)
     LC16,
     /// An attempt that may have crossed the boundary is never prepared or begun again. (delivery-semantics, submission)
@@ -869,6 +915,24 @@ const TABLE: &[Entry] = &[
     Entry("CG-13", Code::GrantConsentDenied, "The consent to a capability that requires it is the target's: its own task or its owner gives it and takes it back.", true),
     Entry("CG-14", Code::StateConflict, "Consent is given only to a capability that requires it and is not revoked.", true),
     Entry("CG-15", Code::CapabilityInvalid, "A capability leads from one thread to another.", true),
+    Entry("TH-5", Code::ThreadNotActive, "The thread that an event comes from is registered.", true),
+    Entry("TH-6", Code::ThreadNotActive, "The thread that an event comes from is active.", true),
+    Entry("TH-7", Code::ThreadNotActive, "The thread that an event is for is active.", true),
+    Entry("EV-2", Code::PrincipalMismatch, "An event is sent by the task of its source thread itself.", true),
+    Entry("EV-3", Code::PrincipalMismatch, "Agent and role of an event's source are those that its thread is registered with.", true),
+    Entry("EV-4", Code::ContinuationMismatch, "The continuation of an event is the one that its thread is registered with.", true),
+    Entry("EV-5", Code::IdempotencyConflict, "An event id of a thread stands for one event, over all its incarnations.", true),
+    Entry("EV-6", Code::EventOperationRequired, "A message that is an event is accepted by events.receive only; it is not handed over, not passed on, and not claimed while it is examined.", true),
+    Entry("EV-7", Code::StateConflict, "An event is received while it is pending, and reconsidered while it is deferred.", true),
+    Entry("EV-8", Code::StateConflict, "Only a request that was accepted and not taken is declined.", true),
+    Entry("CG-1", Code::PolicyDenied, "A capability leads from the source thread to the target thread.", true),
+    Entry("CG-2", Code::PolicyDenied, "It is not revoked.", true),
+    Entry("CG-3", Code::PolicyDenied, "It has not ended.", true),
+    Entry("CG-4", Code::PolicyDenied, "The target consents, where it requires that.", true),
+    Entry("CG-5", Code::PolicyDenied, "It lists the type of the event.", true),
+    Entry("CG-6", Code::PolicyDenied, "It lists the subject and the trajectory of the event, where it lists any.", true),
+    Entry("CG-7", Code::PolicyDenied, "It allows the authority that the event claims, which is enough for its type: a request needs more than to inform.", true),
+    Entry("CG-8", Code::OverrideDenied, "It lists every override of the event, and none is looser than what the target runs with.", true),
     Entry("FR-1", Code::JsonrpcInvalid, "A call is an object.", true),
     Entry("FR-2", Code::JsonrpcInvalid, "A batch has at least one call, and no more than the limit.", true),
     Entry("FR-3", Code::JsonrpcInvalid, "jsonrpc is exactly 2.0.", true),
@@ -885,7 +949,7 @@ const TABLE: &[Entry] = &[
     Entry("LC-7", Code::CombinationIllegal, "While the outcome of an attempt is unknown, the message is not failed, expired or revoked.", true),
     Entry("LC-8", Code::CombinationIllegal, "A claimed message is pending or deferred: a decision closes the claim.", true),
     Entry("LC-9", Code::CombinationIllegal, "An acknowledged claim belongs to a decided message: a deferral releases the claim instead.", true),
-    Entry("LC-10", Code::CombinationIllegal, "A combination is an object that names a state of delivery, decision and outcome; submission and claim may be absent.", true),
+    Entry("LC-10", Code::CombinationIllegal, "A combination is an object that names a state of delivery, decision and outcome; submission and claim may be absent, and so may verification and uptake, which stand together.", true),
     Entry("LC-11", Code::TransitionIllegal, "Delivery moves only along the edges of its table.", true),
     Entry("LC-12", Code::TransitionIllegal, "The receiver decision moves only along the edges of its table.", true),
     Entry("LC-13", Code::TransitionIllegal, "The outcome moves only along the edges of its table.", true),
@@ -893,6 +957,11 @@ const TABLE: &[Entry] = &[
     Entry("LC-15", Code::TransitionIllegal, "A mailbox claim moves only along the edges of its table.", true),
     Entry("LC-21", Code::TransitionIllegal, "A relationship proposal moves only along the edges of its table.", true),
     Entry("LC-22", Code::TransitionIllegal, "A thread moves only along the edges of its table.", true),
+    Entry("LC-23", Code::TransitionIllegal, "The verification of an event moves only along the edges of its table.", true),
+    Entry("LC-24", Code::TransitionIllegal, "The uptake of an event moves only along the edges of its table.", true),
+    Entry("LC-25", Code::CombinationIllegal, "Only what was verified is applied as state.", true),
+    Entry("LC-26", Code::CombinationIllegal, "An event is examined only while it is undecided.", true),
+    Entry("LC-27", Code::CombinationIllegal, "Nothing is taken up of an event that was not accepted.", true),
     Entry("LC-16", Code::TransitionIllegal, "A message whose delivery failed or expired is never admitted or submitted later.", true),
     Entry("LC-17", Code::TransitionIllegal, "An attempt that may have crossed the boundary is never prepared or begun again.", true),
     Entry("LC-18", Code::DecisionReasonInvalid, "A decision other than pending carries one of the reason codes that go with it.", true),
@@ -1215,6 +1284,24 @@ pub const ALL: &[Rule] = &[
     Rule::CG13,
     Rule::CG14,
     Rule::CG15,
+    Rule::TH5,
+    Rule::TH6,
+    Rule::TH7,
+    Rule::EV2,
+    Rule::EV3,
+    Rule::EV4,
+    Rule::EV5,
+    Rule::EV6,
+    Rule::EV7,
+    Rule::EV8,
+    Rule::CG1,
+    Rule::CG2,
+    Rule::CG3,
+    Rule::CG4,
+    Rule::CG5,
+    Rule::CG6,
+    Rule::CG7,
+    Rule::CG8,
     Rule::FR1,
     Rule::FR2,
     Rule::FR3,
@@ -1239,6 +1326,11 @@ pub const ALL: &[Rule] = &[
     Rule::LC15,
     Rule::LC21,
     Rule::LC22,
+    Rule::LC23,
+    Rule::LC24,
+    Rule::LC25,
+    Rule::LC26,
+    Rule::LC27,
     Rule::LC16,
     Rule::LC17,
     Rule::LC18,

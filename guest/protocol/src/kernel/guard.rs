@@ -7,6 +7,8 @@ pub(crate) enum Moment {
     Claim,
     /// It is decided so that it may be acted on.
     Acknowledge,
+    /// It is put off.
+    Defer,
     /// A call is prepared, or its rendering handed out.
     Prepare,
     /// The call is about to happen.

@@ -3,7 +3,7 @@
 //! The invariants are written out as conditions. The vectors come from a table of forbidden pairs in
 //! `spec/transitions.json`; every combination is a vector, so the two formulations check each other.
 
-use super::{Claim, Decision, Delivery, Outcome, Submission, known};
+use super::{Claim, Decision, Delivery, Outcome, Submission, Uptake, Verification, known};
 use crate::json::{self, Value};
 use crate::rules::{check, check_at};
 use crate::{Error, Rule};
@@ -21,13 +21,15 @@ pub struct Combination {
     pub submission: Option<Submission>,
     /// The claim, if one was made.
     pub claim: Option<Claim>,
+    /// Whether what it says was verified, and what was taken up of it, if it is a cross-thread event.
+    pub event: Option<(Verification, Uptake)>,
 }
 
 impl Default for Combination {
     /// Where all machines start, without an attempt or a claim.
     fn default() -> Self {
         let (delivery, decision, outcome) = (Delivery::INITIAL, Decision::INITIAL, Outcome::INITIAL);
-        Self { delivery, decision, outcome, submission: None, claim: None }
+        Self { delivery, decision, outcome, submission: None, claim: None, event: None }
     }
 }
 
@@ -38,7 +40,8 @@ impl Combination {
     pub fn check(&self) -> Result<(), Error> {
         self.check_disposition()?;
         self.check_attempt()?;
-        self.check_claim()
+        self.check_claim()?;
+        self.check_event()
     }
 
     fn check_disposition(&self) -> Result<(), Error> {
@@ -70,13 +73,23 @@ impl Combination {
         check_at(Rule::LC9, self.claim != Some(Claim::Acknowledged) || !open, || "/claim".into())
     }
 
+    fn check_event(&self) -> Result<(), Error> {
+        let Some((verification, uptake)) = self.event else { return Ok(()) };
+        let state = matches!(uptake, Uptake::Applied | Uptake::Invalidated);
+        check_at(Rule::LC25, !state || verification == Verification::Verified, || "/uptake".into())?;
+        let examined = verification == Verification::Examining;
+        check_at(Rule::LC26, !examined || self.decision.open(), || "/verification".into())?;
+        let taken = state || matches!(uptake, Uptake::Requested | Uptake::Declined);
+        check_at(Rule::LC27, !taken || self.decision.was_accepted(), || "/uptake".into())
+    }
+
     fn submitted(&self) -> bool {
         self.delivery == Delivery::AdapterSubmitted
     }
 }
 
 /// Whether the combination that a JSON object `{machine: state}` names can exist; then the answer is `legal`. Delivery,
-/// decision and outcome are named, submission and claim may be. Errors: the `json-*` codes; `unknown-kind` at the member
+/// decision and outcome are named, submission and claim may be, and verification with uptake. Errors: the `json-*` codes; `unknown-kind` at the member
 /// for a machine or state that is not in the table (LC-20); `combination-illegal` for what is no such object (LC-10) and
 /// as [`Combination::check`].
 pub fn check_combination(text: &str) -> Result<&'static str, Error> {
@@ -87,6 +100,7 @@ pub fn check_combination(text: &str) -> Result<&'static str, Error> {
 
 fn read(object: Value<'_>) -> Result<Combination, Error> {
     let (mut delivery, mut decision, mut outcome) = (None, None, None);
+    let (mut verification, mut uptake) = (None, None);
     let mut combination = Combination::default();
     for (machine, value) in object.members() {
         let state = value.as_str().unwrap_or_default();
@@ -97,10 +111,14 @@ fn read(object: Value<'_>) -> Result<Combination, Error> {
             Outcome::MACHINE => outcome = Some(known(Outcome::parse(state), &at)?),
             Submission::MACHINE => combination.submission = Some(known(Submission::parse(state), &at)?),
             Claim::MACHINE => combination.claim = Some(known(Claim::parse(state), &at)?),
+            Verification::MACHINE => verification = Some(known(Verification::parse(state), &at)?),
+            Uptake::MACHINE => uptake = Some(known(Uptake::parse(state), &at)?),
             _ => return Err(Error::broken(Rule::LC20, at)),
         }
     }
-    check(Rule::LC10, delivery.is_some() && decision.is_some() && outcome.is_some())?;
+    let named = delivery.is_some() && decision.is_some() && outcome.is_some();
+    check(Rule::LC10, named && verification.is_some() == uptake.is_some())?;
+    combination.event = verification.zip(uptake);
     // The initial states stand in only where a test switched LC-10 off.
     combination.delivery = delivery.unwrap_or(Delivery::INITIAL);
     combination.decision = decision.unwrap_or(Decision::INITIAL);

@@ -7,6 +7,7 @@ mod attempts;
 mod budgets;
 mod cast;
 mod contract;
+mod events;
 mod facts;
 mod frames;
 mod inspector;
@@ -81,6 +82,7 @@ const FILES: &[File] = &[
     ("operations", "tasks", tasks::stories),
     ("operations", "told", told::stories),
     ("operations", "uniform", uniform::stories),
+    ("events", "events", events::stories),
     ("events", "threads", threads::stories),
     ("policy", "budgets", budgets::stories),
     ("policy", "consent", policy::consent),

@@ -121,8 +121,20 @@ pub(super) struct Combinations {
     intro: Vec<String>,
     pub(super) required: Vec<String>,
     pub(super) optional: Vec<String>,
+    /// Machines that not every record has, and with which states of the others they are tried: all together would be too
+    /// many.
+    pub(super) groups: Vec<Group>,
     pub(super) rule: String,
     pub(super) forbidden: Vec<Forbidden>,
+}
+
+/// Machines whose states are combined, beside one state each of others.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Group {
+    pub(super) name: String,
+    pub(super) pinned: Vec<(String, String)>,
+    pub(super) machines: Vec<String>,
 }
 
 /// No state of `when` stands beside a state of `never`.

@@ -38,11 +38,14 @@ struct Fault {
 pub(super) fn generate(root: &Path) -> Result<Vec<Output>> {
     let table = Table::load(root)?;
     let steps: Vec<Vector> = table.machines.iter().flat_map(steps).collect();
-    Ok(vec![
+    let mut outputs = vec![
         (format!("{FOLDER}/steps.json"), file(&steps)?),
         (format!("{FOLDER}/reasons.json"), file(&reasons(&table)?)?),
-        (format!("{FOLDER}/combinations.json"), file(&combinations(&table)?)?),
-    ])
+    ];
+    for (name, vectors) in combinations(&table)? {
+        outputs.push((format!("{FOLDER}/{name}.json"), file(&vectors)?));
+    }
+    Ok(outputs)
 }
 
 /// One vector a line, so that a change shows as the lines that it changes.
@@ -111,10 +114,25 @@ fn reasons(table: &Table) -> Result<Vec<Vector>> {
 /// A state of each machine, by machine; absent ones have none.
 type States<'a> = Vec<(&'a str, &'a str)>;
 
-fn combinations(table: &Table) -> Result<Vec<Vector>> {
+/// The vectors by their files: of what every message has, and of each group beside it.
+fn combinations(table: &Table) -> Result<Vec<(String, Vec<Vector>)>> {
     let rows = &table.combinations;
-    let product = product(table, rows)?;
     let mut alone = BTreeSet::new();
+    let mut files = vec![("combinations".to_owned(), judged(rows, &product(table, rows)?, &mut alone)?)];
+    for group in &rows.groups {
+        let pinned = group.pinned.iter().map(|(machine, state)| (machine.as_str(), state.as_str())).collect();
+        let machines = group.machines.iter().map(|name| (name, false));
+        let states = multiplied(table, vec![pinned], machines)?;
+        files.push((format!("{}-combinations", group.name), judged(rows, &states, &mut alone)?));
+    }
+    for row in &rows.forbidden {
+        ensure!(alone.contains(&row.rule), "no combination breaks {} alone, so that nothing shows it", row.rule);
+    }
+    Ok(files)
+}
+
+/// A vector of each combination; the rules that one breaks alone are noted.
+fn judged<'a>(rows: &'a Combinations, product: &[States], alone: &mut BTreeSet<&'a String>) -> Result<Vec<Vector>> {
     let mut vectors = Vec::new();
     for (number, states) in product.iter().enumerate() {
         let broken: Vec<&Forbidden> = rows.forbidden.iter().filter(|row| both(row, states)).collect();
@@ -133,16 +151,21 @@ fn combinations(table: &Table) -> Result<Vec<Vector>> {
         let args = json!({"states": serde_json::to_string(&object)?});
         vectors.push(Vector { name: format!("c{number:04}"), rules, function: "check-combination", args, expected });
     }
-    for row in &rows.forbidden {
-        ensure!(alone.contains(&row.rule), "no combination breaks {} alone, so that nothing shows it", row.rule);
-    }
     Ok(vectors)
 }
 
 fn product<'a>(table: &'a Table, rows: &'a Combinations) -> Result<Vec<States<'a>>> {
-    let mut product: Vec<States> = vec![Vec::new()];
     let optional = rows.optional.iter().map(|name| (name, true));
-    for (name, may_lack) in rows.required.iter().map(|name| (name, false)).chain(optional) {
+    multiplied(table, vec![Vec::new()], rows.required.iter().map(|name| (name, false)).chain(optional))
+}
+
+/// Every combination of `product` with every state of each machine, and with none where it may lack.
+fn multiplied<'a>(
+    table: &'a Table,
+    mut product: Vec<States<'a>>,
+    machines: impl Iterator<Item = (&'a String, bool)>,
+) -> Result<Vec<States<'a>>> {
+    for (name, may_lack) in machines {
         let machine = table.machine(name).with_context(|| format!("no machine {name}"))?;
         let mut next = Vec::new();
         for states in product {

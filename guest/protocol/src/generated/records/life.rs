@@ -64,6 +64,8 @@ pub(crate) struct Life {
     pub admitted: Option<Admitted>,
     /// What waits for the attempt or the admission to be resolved: `revoked`.
     pub pending_relabel: Option<String>,
+    /// Where it is a cross-thread event.
+    pub event: Option<EventPart>,
     /// What an interrupt came to.
     pub interruption: Option<Interruption>,
     /// The purge that removed its content.
@@ -111,6 +113,7 @@ impl Life {
             admission: from.maybe_object(",\"admission\":", Admission::take)?,
             admitted: from.maybe_object(",\"admitted\":", Admitted::take)?,
             pending_relabel: from.maybe_text(",\"pendingRelabel\":")?,
+            event: from.maybe_object(",\"event\":", EventPart::take)?,
             interruption: from.maybe_object(",\"interruption\":", Interruption::take)?,
             purged: from.maybe_object(",\"purged\":", Purged::take)?,
             events: from.integer(",\"events\":")?,
@@ -144,6 +147,7 @@ impl Life {
         to.maybe_object(",\"admission\":", self.admission.as_ref(), Admission::put);
         to.maybe_object(",\"admitted\":", self.admitted.as_ref(), Admitted::put);
         to.maybe_text(",\"pendingRelabel\":", self.pending_relabel.as_deref());
+        to.maybe_object(",\"event\":", self.event.as_ref(), EventPart::put);
         to.maybe_object(",\"interruption\":", self.interruption.as_ref(), Interruption::put);
         to.maybe_object(",\"purged\":", self.purged.as_ref(), Purged::put);
         to.integer(",\"events\":", self.events);
@@ -464,6 +468,97 @@ impl Interruption {
         to.text(",\"digest\":", &self.digest);
         to.flag(",\"open\":", self.open);
         to.flag(",\"observed\":", self.observed);
+    }
+}
+
+/// What a cross-thread event has beside what every message has. Its text is the content of the message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EventPart {
+    /// The id that its source thread gave it.
+    pub event: String,
+    /// `event_type`.
+    pub kind: String,
+    /// `trajectory_id`.
+    pub trajectory: String,
+    /// `subject`.
+    pub subject: String,
+    /// `sequence`.
+    pub sequence: Option<i64>,
+    /// `supersedes_event_id`.
+    pub supersedes: Option<String>,
+    /// The digest of the event.
+    pub digest: String,
+    /// The row of the capability that it was sent under.
+    pub capability: String,
+    /// Its `grant_id`.
+    pub grant_id: String,
+    /// The epoch of its source thread when it was sent.
+    pub source_epoch: i64,
+    /// The epoch of its target thread when it was sent.
+    pub target_epoch: i64,
+    /// When it was sent.
+    pub sent: i64,
+    /// Whether it was verified.
+    pub verification: machines::Verification,
+    /// What was taken up of it.
+    pub uptake: machines::Uptake,
+    /// The last stage that it reached.
+    pub stage: String,
+    /// What was decided there.
+    pub status: String,
+    /// The code of what it failed at.
+    pub why: Option<String>,
+    /// What each of its references is worth, in their order.
+    pub verdicts: Vec<String>,
+    /// When that was recorded.
+    pub recorded: i64,
+}
+
+impl EventPart {
+    pub(crate) fn take(from: &mut Reader<'_>) -> Result<Self, Damage> {
+        Ok(Self {
+            event: from.text(",\"eventId\":")?,
+            kind: from.text(",\"type\":")?,
+            trajectory: from.text(",\"trajectoryId\":")?,
+            subject: from.text(",\"subject\":")?,
+            sequence: from.maybe_integer(",\"sequence\":")?,
+            supersedes: from.maybe_text(",\"supersedes\":")?,
+            digest: from.text(",\"digest\":")?,
+            capability: from.text(",\"capability\":")?,
+            grant_id: from.text(",\"grantId\":")?,
+            source_epoch: from.integer(",\"sourceEpoch\":")?,
+            target_epoch: from.integer(",\"targetEpoch\":")?,
+            sent: from.integer(",\"sentAt\":")?,
+            verification: from.word(",\"verification\":", machines::Verification::parse)?,
+            uptake: from.word(",\"uptake\":", machines::Uptake::parse)?,
+            stage: from.text(",\"stage\":")?,
+            status: from.text(",\"status\":")?,
+            why: from.maybe_text(",\"why\":")?,
+            verdicts: from.texts(",\"verdicts\":")?,
+            recorded: from.integer(",\"decidedAt\":")?,
+        })
+    }
+
+    pub(crate) fn put(&self, to: &mut Writer) {
+        to.text(",\"eventId\":", &self.event);
+        to.text(",\"type\":", &self.kind);
+        to.text(",\"trajectoryId\":", &self.trajectory);
+        to.text(",\"subject\":", &self.subject);
+        to.maybe_integer(",\"sequence\":", self.sequence);
+        to.maybe_text(",\"supersedes\":", self.supersedes.as_deref());
+        to.text(",\"digest\":", &self.digest);
+        to.text(",\"capability\":", &self.capability);
+        to.text(",\"grantId\":", &self.grant_id);
+        to.integer(",\"sourceEpoch\":", self.source_epoch);
+        to.integer(",\"targetEpoch\":", self.target_epoch);
+        to.integer(",\"sentAt\":", self.sent);
+        to.word(",\"verification\":", self.verification.name());
+        to.word(",\"uptake\":", self.uptake.name());
+        to.text(",\"stage\":", &self.stage);
+        to.text(",\"status\":", &self.status);
+        to.maybe_text(",\"why\":", self.why.as_deref());
+        to.texts(",\"verdicts\":", &self.verdicts);
+        to.integer(",\"decidedAt\":", self.recorded);
     }
 }
 

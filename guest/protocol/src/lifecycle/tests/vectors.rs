@@ -66,6 +66,14 @@ fn every_combination() {
 }
 
 #[test]
+fn every_combination_of_an_event() {
+    let file = include_str!("../../../../../spec/conformance/lifecycle/events-combinations.json");
+    let (accepting, rejecting) = run(file);
+    // 8 × 5 × 7 states beside a delivery and an outcome.
+    assert!(accepting > 0 && accepting + rejecting == 280, "{accepting} and {rejecting}");
+}
+
+#[test]
 fn names_and_shapes() {
     let (accepting, rejecting) = run(include_str!("../../../../../spec/conformance/lifecycle/names.json"));
     assert!(accepting > 0 && rejecting > accepting);

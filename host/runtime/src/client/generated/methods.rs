@@ -90,6 +90,36 @@ impl<T: Transport> Client<T> {
         self.keyed("capabilities.revoke", params)
     }
 
+    /// `events.decline`: Turn down the request of an accepted event.
+    pub fn events_decline(&self, params: &types::EventsDecline) -> Call<'_, T, Done<types::EventsDeclineResult>> {
+        self.keyed("events.decline", params)
+    }
+
+    /// `events.get`: Read what became of an event.
+    pub fn events_get(&self, params: &types::EventsGet) -> Call<'_, T, types::EventsGetResult> {
+        self.plain("events.get", params)
+    }
+
+    /// `events.list`: List the events from and to a thread.
+    pub fn events_list(&self, params: &types::EventsList) -> Call<'_, T, types::EventsListResult> {
+        self.plain("events.list", params)
+    }
+
+    /// `events.receive`: Judge an event that came in, and decide it.
+    pub fn events_receive(&self, params: &types::EventsReceive) -> Call<'_, T, Done<types::EventsReceiveResult>> {
+        self.keyed("events.receive", params)
+    }
+
+    /// `events.reconsider`: Judge an event that was deferred once more.
+    pub fn events_reconsider(&self, params: &types::EventsReconsider) -> Call<'_, T, Done<types::EventsReconsiderResult>> {
+        self.keyed("events.reconsider", params)
+    }
+
+    /// `events.send`: Send a cross-thread event under a capability.
+    pub fn events_send(&self, params: &types::EventsSend) -> Call<'_, T, Done<types::EventsSendResult>> {
+        self.keyed("events.send", params)
+    }
+
     /// `inspector.snapshot`: Show one message, as the caller may see it.
     pub fn inspector_snapshot(&self, params: &types::InspectorSnapshot) -> Call<'_, T, types::InspectorSnapshotResult> {
         self.plain("inspector.snapshot", params)

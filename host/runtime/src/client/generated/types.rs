@@ -1476,6 +1476,110 @@ impl ControlActorActorType {
     pub const WORDS: &'static [&'static str] = &["user", "policy"];
 }
 
+/// Something that one thread tells or asks another. That it is delivered says nothing of whether it is verified, accepted or authorised.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CrossThreadEvent {
+    /// `schema_version`
+    #[serde(rename = "schema_version")]
+    pub schema_version: CrossThreadEventSchemaVersion,
+    /// `event_id`
+    #[serde(rename = "event_id")]
+    pub event_id: String,
+    /// `trajectory_id`
+    #[serde(rename = "trajectory_id")]
+    pub trajectory_id: String,
+    /// `continuation_id`
+    #[serde(rename = "continuation_id")]
+    pub continuation_id: String,
+    /// `source`
+    #[serde(rename = "source")]
+    pub source: ThreadSource,
+    /// `target`
+    #[serde(rename = "target")]
+    pub target: ThreadTarget,
+    /// `event_type`
+    #[serde(rename = "event_type")]
+    pub event_type: EventType,
+    /// `subject`
+    #[serde(rename = "subject")]
+    pub subject: String,
+    /// `payload`
+    #[serde(rename = "payload")]
+    pub payload: Map<String, Value>,
+    /// Texts, or all of them addresses with digests: rules CE-3 and CE-4.
+    #[serde(rename = "evidence_refs")]
+    pub evidence_refs: Vec<Value>,
+    /// What the sender claims; no rule reads it.
+    #[serde(rename = "verification_status")]
+    pub verification_status: String,
+    /// `authority`
+    #[serde(rename = "authority")]
+    pub authority: EventAuthority,
+    /// `sequence`
+    #[serde(rename = "sequence", default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<i64>,
+    /// `supersedes_event_id`
+    #[serde(rename = "supersedes_event_id", default, skip_serializing_if = "Option::is_none")]
+    pub supersedes_event_id: Option<String>,
+    /// `created_at`
+    #[serde(rename = "created_at", default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<String>,
+    /// `expires_at`
+    #[serde(rename = "expires_at", default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// `in_reply_to`
+    #[serde(rename = "in_reply_to", default, skip_serializing_if = "Option::is_none")]
+    pub in_reply_to: Option<String>,
+    /// `overrides`
+    #[serde(rename = "overrides", default, skip_serializing_if = "Option::is_none")]
+    pub overrides: Option<CrossThreadEventOverrides>,
+    /// `action_digest`
+    #[serde(rename = "action_digest", default, skip_serializing_if = "Option::is_none")]
+    pub action_digest: Option<String>,
+}
+
+impl CrossThreadEvent {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(schema_version: CrossThreadEventSchemaVersion, event_id: String, trajectory_id: String, continuation_id: String, source: ThreadSource, target: ThreadTarget, event_type: EventType, subject: String, payload: Map<String, Value>, evidence_refs: Vec<Value>, verification_status: String, authority: EventAuthority) -> Self {
+        CrossThreadEvent { schema_version, event_id, trajectory_id, continuation_id, source, target, event_type, subject, payload, evidence_refs, verification_status, authority, sequence: None, supersedes_event_id: None, created_at: None, expires_at: None, in_reply_to: None, overrides: None, action_digest: None }
+    }
+}
+
+/// `CrossThreadEventOverrides`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CrossThreadEventOverrides {
+    /// `model`
+    #[serde(rename = "model", default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// `reasoning`
+    #[serde(rename = "reasoning", default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
+    /// `sandbox`
+    #[serde(rename = "sandbox", default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
+    /// `approval`
+    #[serde(rename = "approval", default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<String>,
+}
+
+/// `CrossThreadEventSchemaVersion`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum CrossThreadEventSchemaVersion {
+    /// `cross-thread-event/v0.1`
+    #[default]
+    #[serde(rename = "cross-thread-event/v0.1")]
+    CrossThreadEvent/v01,
+}
+
+impl CrossThreadEventSchemaVersion {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["cross-thread-event/v0.1"];
+}
+
 /// `DeliveryMode`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum DeliveryMode {
@@ -1794,6 +1898,190 @@ impl EventAuthority {
     }
 }
 
+/// What became of a cross-thread event: the last stage that it reached, and what was decided there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventReceipt {
+    /// `schema_version`
+    #[serde(rename = "schema_version")]
+    pub schema_version: EventReceiptSchemaVersion,
+    /// `decision_id`
+    #[serde(rename = "decision_id")]
+    pub decision_id: String,
+    /// `event_id`
+    #[serde(rename = "event_id")]
+    pub event_id: String,
+    /// `event_digest`
+    #[serde(rename = "event_digest")]
+    pub event_digest: String,
+    /// `source`
+    #[serde(rename = "source")]
+    pub source: ThreadTarget,
+    /// `target`
+    #[serde(rename = "target")]
+    pub target: ThreadTarget,
+    /// `grant_id`
+    #[serde(rename = "grant_id")]
+    pub grant_id: String,
+    /// `stage`
+    #[serde(rename = "stage")]
+    pub stage: EventReceiptStage,
+    /// `status`
+    #[serde(rename = "status")]
+    pub status: EventReceiptStatus,
+    /// `reason`
+    #[serde(rename = "reason", default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// `verdicts`
+    #[serde(rename = "verdicts")]
+    pub verdicts: Vec<EventReceiptVerdictsItem>,
+    /// `accepted_state_version`
+    #[serde(rename = "accepted_state_version", default, skip_serializing_if = "Option::is_none")]
+    pub accepted_state_version: Option<i64>,
+    /// `recorded_at`
+    #[serde(rename = "recorded_at")]
+    pub recorded_at: String,
+}
+
+impl EventReceipt {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(schema_version: EventReceiptSchemaVersion, decision_id: String, event_id: String, event_digest: String, source: ThreadTarget, target: ThreadTarget, grant_id: String, stage: EventReceiptStage, status: EventReceiptStatus, verdicts: Vec<EventReceiptVerdictsItem>, recorded_at: String) -> Self {
+        EventReceipt { schema_version, decision_id, event_id, event_digest, source, target, grant_id, stage, status, reason: None, verdicts, accepted_state_version: None, recorded_at }
+    }
+}
+
+/// `EventReceiptSchemaVersion`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum EventReceiptSchemaVersion {
+    /// `event-receipt/v0.1`
+    #[default]
+    #[serde(rename = "event-receipt/v0.1")]
+    EventReceipt/v01,
+}
+
+impl EventReceiptSchemaVersion {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["event-receipt/v0.1"];
+}
+
+/// `EventReceiptStage`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum EventReceiptStage {
+    /// `receive`
+    #[serde(rename = "receive")]
+    Receive,
+    /// `authenticate`
+    #[serde(rename = "authenticate")]
+    Authenticate,
+    /// `scope`
+    #[serde(rename = "scope")]
+    Scope,
+    /// `evidence`
+    #[serde(rename = "evidence")]
+    Evidence,
+    /// `state`
+    #[serde(rename = "state")]
+    State,
+    /// `decide`
+    #[serde(rename = "decide")]
+    Decide,
+    /// `propose`
+    #[serde(rename = "propose")]
+    Propose,
+}
+
+impl EventReceiptStage {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["receive", "authenticate", "scope", "evidence", "state", "decide", "propose"];
+}
+
+/// `EventReceiptStatus`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum EventReceiptStatus {
+    /// `pending`
+    #[serde(rename = "pending")]
+    Pending,
+    /// `examining`
+    #[serde(rename = "examining")]
+    Examining,
+    /// `accepted`
+    #[serde(rename = "accepted")]
+    Accepted,
+    /// `deferred`
+    #[serde(rename = "deferred")]
+    Deferred,
+    /// `rejected`
+    #[serde(rename = "rejected")]
+    Rejected,
+    /// `stale`
+    #[serde(rename = "stale")]
+    Stale,
+    /// `conflicting`
+    #[serde(rename = "conflicting")]
+    Conflicting,
+    /// `revoked`
+    #[serde(rename = "revoked")]
+    Revoked,
+    /// `expired`
+    #[serde(rename = "expired")]
+    Expired,
+}
+
+impl EventReceiptStatus {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["pending", "examining", "accepted", "deferred", "rejected", "stale", "conflicting", "revoked", "expired"];
+}
+
+/// `EventReceiptVerdictsItem`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventReceiptVerdictsItem {
+    /// `evidence`
+    #[serde(rename = "evidence")]
+    pub evidence: String,
+    /// `verdict`
+    #[serde(rename = "verdict")]
+    pub verdict: EventReceiptVerdictsItemVerdict,
+    /// `why`
+    #[serde(rename = "why", default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+impl EventReceiptVerdictsItem {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(evidence: String, verdict: EventReceiptVerdictsItemVerdict) -> Self {
+        EventReceiptVerdictsItem { evidence, verdict, why: None }
+    }
+}
+
+/// `EventReceiptVerdictsItemVerdict`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum EventReceiptVerdictsItemVerdict {
+    /// `unresolved`
+    #[serde(rename = "unresolved")]
+    Unresolved,
+    /// `integrity-only`
+    #[serde(rename = "integrity-only")]
+    IntegrityOnly,
+    /// `self-attested`
+    #[serde(rename = "self-attested")]
+    SelfAttested,
+    /// `independent`
+    #[serde(rename = "independent")]
+    Independent,
+    /// `contradicted`
+    #[serde(rename = "contradicted")]
+    Contradicted,
+}
+
+impl EventReceiptVerdictsItemVerdict {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["unresolved", "integrity-only", "self-attested", "independent", "contradicted"];
+}
+
 /// `EventType`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum EventType {
@@ -1830,6 +2118,332 @@ impl EventType {
     /// The words, in the order of the schema.
     pub const WORDS: &'static [&'static str] = &["QUESTION", "OBSERVATION", "PROPOSAL", "RESULT", "STATE_UPDATE", "ACTION_REQUEST", "HANDOFF", "BLOCKER", "COMPLETION"];
 }
+
+/// `EventView`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventView {
+    /// `messageId`
+    #[serde(rename = "messageId")]
+    pub message_id: String,
+    /// `senderIncarnationId`
+    #[serde(rename = "senderIncarnationId")]
+    pub sender_incarnation_id: String,
+    /// `sourceThread`
+    #[serde(rename = "sourceThread")]
+    pub source_thread: String,
+    /// `sourceOwner`
+    #[serde(rename = "sourceOwner")]
+    pub source_owner: String,
+    /// `targetThread`
+    #[serde(rename = "targetThread")]
+    pub target_thread: String,
+    /// `targetOwner`
+    #[serde(rename = "targetOwner")]
+    pub target_owner: String,
+    /// `eventType`
+    #[serde(rename = "eventType")]
+    pub event_type: EventType,
+    /// `trajectoryId`
+    #[serde(rename = "trajectoryId")]
+    pub trajectory_id: String,
+    /// `subject`
+    #[serde(rename = "subject")]
+    pub subject: String,
+    /// `verification`
+    #[serde(rename = "verification")]
+    pub verification: EventViewVerification,
+    /// `uptake`
+    #[serde(rename = "uptake")]
+    pub uptake: EventViewUptake,
+    /// `disposition`
+    #[serde(rename = "disposition")]
+    pub disposition: MessageStates,
+    /// `receipt`
+    #[serde(rename = "receipt")]
+    pub receipt: EventReceipt,
+}
+
+impl EventView {
+    /// With the members that must be there, and no others.
+    #[allow(clippy::too_many_arguments)]
+    #[must_use]
+    pub fn new(message_id: String, sender_incarnation_id: String, source_thread: String, source_owner: String, target_thread: String, target_owner: String, event_type: EventType, trajectory_id: String, subject: String, verification: EventViewVerification, uptake: EventViewUptake, disposition: MessageStates, receipt: EventReceipt) -> Self {
+        EventView { message_id, sender_incarnation_id, source_thread, source_owner, target_thread, target_owner, event_type, trajectory_id, subject, verification, uptake, disposition, receipt }
+    }
+}
+
+/// `EventViewUptake`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum EventViewUptake {
+    /// `none`
+    #[serde(rename = "none")]
+    None,
+    /// `applied`
+    #[serde(rename = "applied")]
+    Applied,
+    /// `stale`
+    #[serde(rename = "stale")]
+    Stale,
+    /// `conflicting`
+    #[serde(rename = "conflicting")]
+    Conflicting,
+    /// `requested`
+    #[serde(rename = "requested")]
+    Requested,
+    /// `invalidated`
+    #[serde(rename = "invalidated")]
+    Invalidated,
+    /// `declined`
+    #[serde(rename = "declined")]
+    Declined,
+}
+
+impl EventViewUptake {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["none", "applied", "stale", "conflicting", "requested", "invalidated", "declined"];
+}
+
+/// `EventViewVerification`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum EventViewVerification {
+    /// `unexamined`
+    #[serde(rename = "unexamined")]
+    Unexamined,
+    /// `examining`
+    #[serde(rename = "examining")]
+    Examining,
+    /// `verified`
+    #[serde(rename = "verified")]
+    Verified,
+    /// `insufficient`
+    #[serde(rename = "insufficient")]
+    Insufficient,
+    /// `contradicted`
+    #[serde(rename = "contradicted")]
+    Contradicted,
+}
+
+impl EventViewVerification {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["unexamined", "examining", "verified", "insufficient", "contradicted"];
+}
+
+/// What `events.decline` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventsDecline {
+    /// `sourceThread`
+    #[serde(rename = "sourceThread")]
+    pub source_thread: String,
+    /// `eventId`
+    #[serde(rename = "eventId")]
+    pub event_id: String,
+    /// `expectedRevision`
+    #[serde(rename = "expectedRevision")]
+    pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl EventsDecline {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(source_thread: String, event_id: String, expected_revision: i64) -> Self {
+        EventsDecline { source_thread, event_id, expected_revision, owner: None, idempotency_key: None }
+    }
+}
+
+/// The event, with its request declined.
+pub type EventsDeclineResult = EventView;
+
+/// What `events.get` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventsGet {
+    /// `sourceThread`
+    #[serde(rename = "sourceThread")]
+    pub source_thread: String,
+    /// `eventId`
+    #[serde(rename = "eventId")]
+    pub event_id: String,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+}
+
+impl EventsGet {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(source_thread: String, event_id: String) -> Self {
+        EventsGet { source_thread, event_id, owner: None }
+    }
+}
+
+/// The event as it stands; the source is told no more than it must know.
+pub type EventsGetResult = EventView;
+
+/// What `events.list` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventsList {
+    /// `threadId`
+    #[serde(rename = "threadId")]
+    pub thread_id: String,
+    /// `after`
+    #[serde(rename = "after", default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// `limit`
+    #[serde(rename = "limit", default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<i64>,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+}
+
+impl EventsList {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(thread_id: String) -> Self {
+        EventsList { thread_id, after: None, limit: None, owner: None }
+    }
+}
+
+/// The events from and to the thread, in the order in which they were sent; `next` goes on where there is more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventsListResult {
+    /// `items`
+    #[serde(rename = "items")]
+    pub items: Vec<EventView>,
+    /// `next`
+    #[serde(rename = "next", default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+impl EventsListResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(items: Vec<EventView>) -> Self {
+        EventsListResult { items, next: None }
+    }
+}
+
+/// What `events.receive` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventsReceive {
+    /// `sourceThread`
+    #[serde(rename = "sourceThread")]
+    pub source_thread: String,
+    /// `eventId`
+    #[serde(rename = "eventId")]
+    pub event_id: String,
+    /// `decision`
+    #[serde(rename = "decision", default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<EventsReceiveDecision>,
+    /// `expectedRevision`
+    #[serde(rename = "expectedRevision")]
+    pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl EventsReceive {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(source_thread: String, event_id: String, expected_revision: i64) -> Self {
+        EventsReceive { source_thread, event_id, decision: None, expected_revision, owner: None, idempotency_key: None }
+    }
+}
+
+/// `EventsReceiveDecision`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum EventsReceiveDecision {
+    /// `accept`
+    #[serde(rename = "accept")]
+    Accept,
+    /// `reject`
+    #[serde(rename = "reject")]
+    Reject,
+    /// `defer`
+    #[serde(rename = "defer")]
+    Defer,
+}
+
+impl EventsReceiveDecision {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["accept", "reject", "defer"];
+}
+
+/// The event as it was decided.
+pub type EventsReceiveResult = EventView;
+
+/// What `events.reconsider` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventsReconsider {
+    /// `sourceThread`
+    #[serde(rename = "sourceThread")]
+    pub source_thread: String,
+    /// `eventId`
+    #[serde(rename = "eventId")]
+    pub event_id: String,
+    /// `expectedRevision`
+    #[serde(rename = "expectedRevision")]
+    pub expected_revision: i64,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl EventsReconsider {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(source_thread: String, event_id: String, expected_revision: i64) -> Self {
+        EventsReconsider { source_thread, event_id, expected_revision, owner: None, idempotency_key: None }
+    }
+}
+
+/// The event as it was decided.
+pub type EventsReconsiderResult = EventView;
+
+/// `owner` tells apart target threads of different owners that have the same id.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventsSend {
+    /// `event`
+    #[serde(rename = "event")]
+    pub event: CrossThreadEvent,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl EventsSend {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(event: CrossThreadEvent) -> Self {
+        EventsSend { event, owner: None, idempotency_key: None }
+    }
+}
+
+/// The event as it stands.
+pub type EventsSendResult = EventView;
 
 /// `Forwarding`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -6876,6 +7490,46 @@ impl ThreadInput {
     #[must_use]
     pub fn new(thread_id: String, incarnation_id: String, agent_id: String, role: String) -> Self {
         ThreadInput { thread_id, incarnation_id, agent_id, role, continuation_id: None, reception: None, settings: None }
+    }
+}
+
+/// `ThreadSource`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadSource {
+    /// `thread_id`
+    #[serde(rename = "thread_id")]
+    pub thread_id: String,
+    /// `agent_id`
+    #[serde(rename = "agent_id")]
+    pub agent_id: String,
+    /// `role`
+    #[serde(rename = "role")]
+    pub role: String,
+}
+
+impl ThreadSource {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(thread_id: String, agent_id: String, role: String) -> Self {
+        ThreadSource { thread_id, agent_id, role }
+    }
+}
+
+/// `ThreadTarget`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadTarget {
+    /// `thread_id`
+    #[serde(rename = "thread_id")]
+    pub thread_id: String,
+}
+
+impl ThreadTarget {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(thread_id: String) -> Self {
+        ThreadTarget { thread_id }
     }
 }
 

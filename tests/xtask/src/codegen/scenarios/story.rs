@@ -11,6 +11,8 @@ const READS: &[&str] = &[
     "adapter.listUnresolved",
     "audit.list",
     "capabilities.list",
+    "events.get",
+    "events.list",
     "inspector.snapshot",
     "mailbox.listPending",
     "messages.getDisposition",

@@ -7,7 +7,7 @@ use super::cast::{
 };
 use super::story::{Story, var};
 use super::time;
-use super::{proposals, summaries, threads};
+use super::{events, proposals, summaries, threads};
 use serde_json::{Value, json};
 
 /// What is named: things of Alice and Bob, or nothing that there is.
@@ -22,6 +22,8 @@ struct Ids {
     proposal: String,
     thread: &'static str,
     capability: &'static str,
+    source: &'static str,
+    event: String,
 }
 
 /// An operation, how it names things, and who may do it.
@@ -150,6 +152,36 @@ const CASES: &[Case] = &[
         params: |ids| json!({"grantId": ids.capability}),
         denied: Denied::ControlPlane,
         rightful: ("bob", None),
+    },
+    Case {
+        operation: "events.decline",
+        params: |ids| json!({"sourceThread": ids.source, "eventId": ids.event, "expectedRevision": 0}),
+        denied: Denied::Unseen,
+        rightful: ("builder", Some("state-conflict")),
+    },
+    Case {
+        operation: "events.get",
+        params: |ids| json!({"sourceThread": ids.source, "eventId": ids.event}),
+        denied: Denied::Unseen,
+        rightful: ("writer", None),
+    },
+    Case {
+        operation: "events.list",
+        params: |ids| json!({"threadId": ids.thread}),
+        denied: Denied::Unseen,
+        rightful: ("builder", None),
+    },
+    Case {
+        operation: "events.receive",
+        params: |ids| json!({"sourceThread": ids.source, "eventId": ids.event, "expectedRevision": 0}),
+        denied: Denied::Unseen,
+        rightful: ("builder", None),
+    },
+    Case {
+        operation: "events.reconsider",
+        params: |ids| json!({"sourceThread": ids.source, "eventId": ids.event, "expectedRevision": 0}),
+        denied: Denied::Unseen,
+        rightful: ("builder", Some("state-conflict")),
     },
     Case {
         operation: "inspector.snapshot",
@@ -380,7 +412,7 @@ impl Denied {
 
 pub(super) fn stories() -> Vec<Story> {
     let mut all: Vec<Story> = CASES.iter().map(story).collect();
-    all.extend([sends("messages.send"), sends("messages.sendBatch"), forwards(), grants(), capabilities()]);
+    all.extend([sends("messages.send"), sends("messages.sendBatch"), forwards(), grants(), capabilities(), tells()]);
     all
 }
 
@@ -410,6 +442,8 @@ fn foreign() -> Ids {
         proposal: proposals::proposal_id(1),
         thread: "builder",
         capability: "grant_thread-1",
+        source: "writer",
+        event: events::id(1),
     }
 }
 
@@ -423,6 +457,8 @@ fn missing() -> Ids {
         proposal: proposals::proposal_id(99),
         thread: "nobody",
         capability: "grant_nobody-1",
+        source: "nobody",
+        event: events::id(99),
     }
 }
 
@@ -440,9 +476,10 @@ fn world(operation: &str) -> Story {
     let summary = with(summary, "/audience/relationshipIds", json!(["rel_shown"]));
     let published = json!({"summary": summary, "expectedPreviousVersion": null});
     story.call("builder", "tasks.publishSummary", published).ok(json!({}));
-    story.thread("alice", threads::thread("writer", WRITER));
+    story.thread("alice", with(threads::thread("writer", WRITER), "/continuationId", "writer-04"));
     story.thread("bob", threads::thread("builder", BUILDER));
     story.allow(threads::capability(1));
+    story.tell(events::event(1, "QUESTION")).ok(json!({}));
     let others = [
         ("other-bob", json!({"kind": "user", "id": "bob"})),
         ("other-builder", json!({"kind": "task", "id": "builder", "incarnation": BUILDER, "owner": "user:bob"})),
@@ -470,6 +507,7 @@ fn views(story: &mut Story, again: bool) {
         ("builder", "adapter.getSubmission", json!({"submissionId": var("submission")})),
         ("alice", "threads.list", json!({})),
         ("bob", "capabilities.list", json!({"threadId": "builder"})),
+        ("bob", "events.list", json!({"threadId": "builder"})),
         ("guard", "audit.list", message(1)),
         ("bob", "relationships.listProposals", json!({"task": builder()})),
         ("alice", "relationships.list", json!({"task": writer})),
@@ -529,6 +567,7 @@ fn owner(params: &Value) -> Option<&'static str> {
         ("proposalId", "user:alice"),
         ("grantId", "policy:guard"),
         ("threadId", "user:bob"),
+        ("sourceThread", "user:alice"),
         ("task", "user:bob"),
         ("previous", "user:bob"),
         ("summary", "user:bob"),
@@ -643,5 +682,25 @@ fn capabilities() -> Story {
     story.call("stranger", grant, draft("stranger", "builder")).error(refused).same_as("by a task");
     views(&mut story, true);
     story.call("guard", grant, draft("stranger", "builder")).ok(json!({"grant_id": "grant_thread-9"}));
+    story
+}
+
+/// An event names a target that the caller may not see before there is a capability: there is none, whoever is named.
+fn tells() -> Story {
+    let mut story = world("events.send");
+    story.thread("carol", with(threads::thread("stranger", "inc_stranger-0001"), "/continuationId", "stranger-01"));
+    views(&mut story, false);
+    let from = |target: &str| {
+        let source = json!({"thread_id": "stranger", "agent_id": "agent-stranger", "role": "author"});
+        let event = with(with(events::event(50, "QUESTION"), "/source", source), "/continuation_id", "stranger-01");
+        json!({"event": with(event, "/target/thread_id", target)})
+    };
+    let send = "events.send";
+    story.call("stranger", send, from("nobody")).error("policy-denied").named("missing");
+    story.call("stranger", send, from("builder")).error("policy-denied").same_as("missing");
+    let owned = with(from("builder"), "/owner", "user:bob");
+    story.call("stranger", send, owned).error("policy-denied").same_as("missing");
+    views(&mut story, true);
+    story.tell(events::event(2, "QUESTION")).ok(json!({}));
     story
 }

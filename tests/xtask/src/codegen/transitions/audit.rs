@@ -118,7 +118,11 @@ fn combinations(table: &Table, combinations: &Combinations) -> Result<()> {
         known(&row.never)?;
         ensure!(row.when.machine != row.never.machine, "{}: two machines", row.rule);
     }
-    let listed: BTreeSet<&String> = combinations.required.iter().chain(&combinations.optional).collect();
+    for (machine, state) in combinations.groups.iter().flat_map(|group| &group.pinned) {
+        known(&Side { machine: machine.clone(), states: vec![state.clone()] })?;
+    }
+    let grouped = combinations.groups.iter().flat_map(|group| &group.machines);
+    let listed: BTreeSet<&String> = combinations.required.iter().chain(&combinations.optional).chain(grouped).collect();
     let machines: BTreeSet<&String> =
         table.machines.iter().filter(|it| !it.apart).map(|machine| &machine.name).collect();
     ensure!(listed == machines, "a combination speaks of every machine");
