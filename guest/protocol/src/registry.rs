@@ -39,7 +39,7 @@ const ROTATED: &[Rotated] = &[
 ];
 
 /// What the end of an incarnation reaches where its thread goes on.
-const RESUMED: &[Rotated] = &[Rotated { find: hooks::undecided, apply: hooks::rotated }];
+const RESUMED: &[Rotated] = &[Rotated { find: hooks::undecided, apply: threads::resumed }];
 
 /// What a task's new runtime reaches.
 const RUNTIME_CHANGED: &[RuntimeChanged] = &[RuntimeChanged { find: hooks::urgent, apply: hooks::runtime_changed }];

@@ -3,17 +3,22 @@
 
 use crate::Rule;
 use crate::authority::task::Task;
-use crate::delivery::scene::Scene;
+use crate::delivery::{
+    hooks,
+    life::{self, Life},
+    scene::Scene,
+};
 use crate::events::{
     thread::{Thread, ThreadName},
     threads,
 };
 use crate::generated::machines::Verification;
 use crate::kernel::{
-    Query, Stored, context::Context, fields::Fields, flow::Flow, guard::Moment, records::Party, records::Row,
-    streams::Streams,
+    Query, Stored, audit::detail, context::Context, fields::Fields, flow::Flow, guard::Moment, records::Party,
+    records::Row, streams::Streams,
 };
 use crate::rules::check;
+use alloc::vec::Vec;
 
 /// The thread of a task that is rotated.
 pub(crate) fn thread(tenant: &str, task: &Party, _: i64) -> Query {
@@ -38,6 +43,45 @@ pub(crate) fn rotated(cx: &mut Context<'_>, _: &mut Streams, previous: &Row<Task
     threads::write(cx, &row);
     cx.resource = resource;
     Ok(0)
+}
+
+/// An incarnation is over, and its thread goes on: undecided events move to the next incarnation, in their order and with
+/// their numbers; plain mail is marked stale.
+pub(crate) fn resumed(cx: &mut Context<'_>, streams: &mut Streams, task: &Row<Task>, rows: &[Stored]) -> Flow<i64> {
+    let next =
+        Party { incarnation: cx.params.member("next")?.text("incarnationId")?.into(), ..task.record.party.clone() };
+    let mut lives = rows.iter().map(Life::read).collect::<Flow<Vec<_>>>()?;
+    let mut concerned = lives.iter().map(|life| life.record.sender.key(cx.tenant())).collect::<Vec<_>>();
+    concerned.extend([task.id.clone(), next.key(cx.tenant())]);
+    streams.load(cx, concerned)?;
+    let plain: Vec<_> = rows.iter().zip(&lives).filter(|(_, life)| life.record.event.is_none()).collect();
+    let plain: Vec<Stored> = plain.into_iter().map(|(row, _)| row.clone()).collect();
+    let stale = hooks::rotated(cx, streams, task, &plain)?;
+    lives.retain(|life| life.record.event.is_some());
+    let moved = i64::try_from(lives.len()).unwrap_or(i64::MAX);
+    for life in lives {
+        go_along(cx, streams, life, &next)?;
+    }
+    Ok(stale.saturating_add(moved))
+}
+
+/// Moves an undecided event to the next incarnation of its receiver, whose box is loaded as well.
+fn go_along(cx: &mut Context<'_>, streams: &mut Streams, mut row: Row<Life>, next: &Party) -> Flow<()> {
+    let (sender, before, after) =
+        (row.record.sender.key(cx.tenant()), row.record.receiver.key(cx.tenant()), next.key(cx.tenant()));
+    row.record.receiver = next.clone();
+    row.record.lapse()?;
+    row.record.revision = row.record.revision.saturating_add(1);
+    row.record.updated = cx.now;
+    let left = streams.get(&before)?;
+    left.open = left.open.saturating_sub(1);
+    let taken = streams.get(&after)?;
+    taken.open = taken.open.saturating_add(1);
+    let told = detail(&[("nextIncarnationId", &next.incarnation)]);
+    streams.record(cx, &[&sender, &after], &row.event("event-moved", told))?;
+    let life = &row.record;
+    cx.write(life::COLLECTION, &row.id, row.revision, life.text(), life.entries(cx.tenant()));
+    Ok(())
 }
 
 /// Rule EV-6: plain operations reject and put off an event, and show one that was accepted; they do nothing else with it.

@@ -166,5 +166,18 @@ pub(crate) fn decide(
     let (id, stage, status) = (part.event.clone(), part.stage.clone(), part.status.clone());
     told.extend([("eventId", id.as_str()), ("stage", stage.as_str()), ("status", status.as_str())]);
     let told = detail(&told);
-    scene.record(cx, "event-decided", told)
+    record(cx, scene, facts, "event-decided", told)
+}
+
+/// Adds an audit record to the streams of both ends, and, where the source went on since, to that of its live incarnation.
+pub(crate) fn record(cx: &mut Context<'_>, scene: &mut Scene, facts: &Facts, kind: &str, told: String) -> Flow<()> {
+    let live = facts.source.as_ref().map(|row| row.record.party().key(cx.tenant()));
+    let Some(live) = live.filter(|live| *live != scene.sender_box.id && *live != scene.receiver_box.id) else {
+        return scene.record(cx, kind, told);
+    };
+    let mut live = cx.load_box(&live)?;
+    let Scene { life, sender_box, receiver_box, .. } = scene;
+    cx.record(&mut [sender_box, receiver_box, &mut live], &life.event(kind, told))?;
+    cx.save_box(&live);
+    Ok(())
 }

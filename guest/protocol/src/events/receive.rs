@@ -111,6 +111,7 @@ pub(crate) fn decline(cx: &mut Context<'_>) -> Flow<String> {
         return Ok(show::view(&scene.life, true));
     }
     scene.at_revision(cx)?;
+    let facts = facts(cx, &scene)?;
     let life = &mut scene.life.record;
     let stands = life.decision == Decision::Accepted;
     let part = life.event.as_mut().ok_or_else(|| damaged("event"))?;
@@ -119,7 +120,7 @@ pub(crate) fn decline(cx: &mut Context<'_>) -> Flow<String> {
     part.recorded = cx.now;
     let told = detail(&[("eventId", &part.event)]);
     life.revision = life.revision.saturating_add(1);
-    scene.record(cx, "event-declined", told)?;
+    judge::record(cx, &mut scene, &facts, "event-declined", told)?;
     let scene = scene.save(cx, false)?;
     Ok(show::view(&scene.life, true))
 }

@@ -48,6 +48,9 @@ pub(crate) fn resume(cx: &mut Context<'_>, hooks: &[Rotated]) -> Flow<String> {
     let mut streams = Streams::default();
     streams.load(cx, [previous.id.clone(), next.id.clone()])?;
     let (previous, next) = runtime::retire(cx, &mut streams, previous, next)?;
+    // Order numbers go on, so that what moves along keeps its place before all that is sent later.
+    let last = streams.get(&previous.id)?.cursor;
+    streams.get(&next.id)?.cursor = last;
     go_on(cx, &mut row.record, &next.record)?;
     let told = detail(&[("nextIncarnationId", &next.record.party.incarnation), ("threadId", thread)]);
     let event = Event { kind: "thread-resumed", revision: row.record.revision, detail: told, ..Event::default() };

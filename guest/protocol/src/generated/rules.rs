@@ -617,7 +617,7 @@ pub enum Rule {
     BU2,
     /// The principal is within its rate of messages that answer nothing. (settled 36)
     BU7,
-    /// The principal is within its rate of steers and interrupts. (delivery rule 8)
+    /// The principal is within its rate of steers, interrupts and events that request something. (delivery rule 8)
     BU3,
     /// The principal is within its fan-out. (delivery rule 8)
     BU4,
@@ -1047,7 +1047,7 @@ const TABLE: &[Entry] = &[
     Entry("BU-1", Code::Backpressure, "The mailbox has room.", true),
     Entry("BU-2", Code::Backpressure, "The authenticated principal is within its sender rate.", true),
     Entry("BU-7", Code::Backpressure, "The principal is within its rate of messages that answer nothing.", true),
-    Entry("BU-3", Code::Backpressure, "The principal is within its rate of steers and interrupts.", true),
+    Entry("BU-3", Code::Backpressure, "The principal is within its rate of steers, interrupts and events that request something.", true),
     Entry("BU-4", Code::Backpressure, "The principal is within its fan-out.", true),
     Entry("BU-5", Code::Backpressure, "The receiver is within its interruption budget.", true),
     Entry("BU-6", Code::Backpressure, "The causal chain is within the hop limit.", true),

@@ -32,6 +32,7 @@ pub(super) fn stories() -> Vec<Story> {
         plain(),
         over(),
         over_for_the_target(),
+        resumed(),
         revoked(),
         pages(),
         keys(),
@@ -673,6 +674,47 @@ fn over_for_the_target() -> Story {
     let change = json!({"threadId": "builder", "change": {"role": "mason"}, "expectedRevision": 1});
     story.call("bob", "threads.configure", change).ok(json!({"state": "archived"}));
     story.take(2, 0).rules(&["TH-7"]).ok(receipt("scope", "stale", json!("thread-not-active")));
+    story
+}
+
+/// Open events move along when their target is resumed, in their order and with their history; a plain rotation ends them.
+fn resumed() -> Story {
+    let mut story = Story::linked("a resumed thread goes on with its events");
+    for number in 1..=55 {
+        story.tell(event(number, "OBSERVATION")).ok(json!({}));
+    }
+    story.choose(2, 0, "defer").ok(json!({}));
+    story.take(3, 0).ok(json!({}));
+    let next = json!({"threadId": "builder", "next": task_input("builder", "inc_builder-0002"), "expectedRevision": 0});
+    story.call("bob", "threads.resume", next).ok(json!({"state": "active", "epoch": 0}));
+    story.take(1, 1).error("not-visible");
+    let fresh = task_ref("builder", "inc_builder-0002");
+    let first = json!({"receiver": fresh, "limit": 3});
+    let item = |cursor: u32, revision: u32, decision: &str| json!({"cursor": cursor, "disposition": {"revision": revision, "decision": decision}});
+    let items = json!({"items": [item(1, 1, "pending"), item(2, 2, "deferred"), item(4, 1, "pending")]});
+    story.call("builder-next", "mailbox.listPending", first).ok(items);
+    let last = json!({"receiver": fresh, "afterCursor": 53});
+    let items = json!({"items": [item(54, 1, "pending"), item(55, 1, "pending")]});
+    story.call("builder-next", "mailbox.listPending", last).ok(items);
+    story.tell(event(56, "OBSERVATION")).ok(json!({}));
+    let last = json!({"receiver": fresh, "afterCursor": 55});
+    story.call("builder-next", "mailbox.listPending", last).ok(json!({"items": [item(56, 0, "pending")]}));
+    let taken = json!({"disposition": {"decision": "accepted"}});
+    story.call("builder-next", RECEIVE, of_at(1, 1)).ok(taken.clone());
+    story.call("builder-next", RECEIVE, of_at(55, 1)).ok(taken.clone());
+    story.call("writer", "events.get", of(55)).ok(taken.clone());
+    // The source's next incarnation hears of what becomes of the events of the one before.
+    let next = json!({"threadId": "writer", "next": task_input("writer", "inc_writer-0002"), "expectedRevision": 0});
+    story.call("alice", "threads.resume", next).ok(json!({}));
+    story.call("builder-next", RECEIVE, of_at(54, 1)).ok(taken.clone());
+    let heard = json!({"task": task_ref("writer", "inc_writer-0002"), "timeoutMs": 0, "afterCursor": 2});
+    let told = json!({"events": [{"eventType": "event-decided", "detail": {"eventId": id(54), "status": "accepted"}}]});
+    story.call("writer-next", "tasks.wait", heard).ok(told);
+    story.call("writer-next", "events.get", of(54)).ok(taken);
+    let gone = json!({"previous": fresh, "next": task_input("builder", "inc_builder-0003"), "expectedRevision": 0});
+    story.call("bob", "tasks.rotateIncarnation", gone).ok(json!({}));
+    let stale = json!({"disposition": {"decision": "stale"}, "receipt": {"status": "stale"}});
+    story.call("writer-next", "events.get", of(53)).ok(stale);
     story
 }
 
