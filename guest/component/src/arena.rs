@@ -1,11 +1,12 @@
-//! The allocator of the component: an arena that is empty again as soon as nothing lives in it, which is after every call.
+//! The allocator of the component: an arena that is empty again as soon as nothing lives in it, which is after every call
+//! that leaves nothing for the next one.
 //!
 //! Blocks come in powers of two. What is freed while a call goes on waits in a list of its size and is taken from there
 //! first, so that memory grows with what lives at once and not with what was ever asked for. When the last block is freed
 //! the lists are forgotten and the arena starts at its beginning: nothing of one call lies in the way of the next, and the
 //! same call finds the same addresses.
 //!
-//! This is the only module of the guest with `unsafe` code. The component has one thread.
+//! The component has one thread.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;

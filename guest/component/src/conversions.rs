@@ -52,6 +52,10 @@ pub(crate) fn answer(answer: wit::Answer) -> core::Answer {
     core::Answer { query, rows: answer.rows.into_iter().map(stored).collect(), more: answer.more }
 }
 
+pub(crate) fn found(found: wit::Found) -> core::Found {
+    core::Found { rows: found.rows.into_iter().map(stored).collect(), more: found.more }
+}
+
 pub(crate) fn evaluated(evaluated: wit::Evaluated) -> core::Evaluated {
     let wit::Evaluated { policy, hook, input, end, verdict, facts } = evaluated;
     let evaluation = core::Evaluation { policy, hook, input };

@@ -1,13 +1,15 @@
 //! The interfaces of the world `core` only.
 
 use crate::Component;
-use crate::conversions::{answer, call, evaluated, operation, principal, request, step};
+use crate::conversions::{answer, call, evaluated, found, operation, principal, request, step};
 use crate::exports::threadmesh::core::{documents, lifecycle, types};
+use crate::one::One;
 use crate::verdicts::error;
 use crate::wit;
 use alloc::{string::String, vec::Vec};
 use threadmesh_protocol as protocol;
 use threadmesh_protocol::kernel as core;
+use threadmesh_protocol::operations::Stepper;
 
 impl documents::Guest for Component {
     fn check(kind: String, text: String) -> Result<documents::Checked, types::Error> {
@@ -35,6 +37,9 @@ impl lifecycle::Guest for Component {
     }
 }
 
+/// What the last `decide` left for `resume`.
+static STEPPER: One<Stepper> = One::new(Stepper::new());
+
 impl wit::Guest for Component {
     fn decide(
         request: wit::Request,
@@ -44,9 +49,21 @@ impl wit::Guest for Component {
         entropy: String,
     ) -> Result<wit::Step, types::Error> {
         let request = self::request(request);
-        let answers: Vec<core::Answer> = answers.into_iter().map(answer).collect();
-        let given: Vec<core::Evaluated> = given.into_iter().map(evaluated).collect();
-        protocol::operations::decide(&request, &answers, &given, now, &entropy).map(step).map_err(error)
+        let answers = answers.into_iter().map(answer).collect();
+        let given = given.into_iter().map(evaluated).collect();
+        let step = STEPPER.with(|stepper| stepper.decide(request, answers, given, now, entropy));
+        step.map(self::step).map_err(error)
+    }
+
+    fn resume(
+        entropy: String,
+        new: Vec<wit::Found>,
+        given: Vec<wit::Evaluated>,
+    ) -> Result<Option<wit::Step>, types::Error> {
+        let new = new.into_iter().map(found).collect();
+        let given = given.into_iter().map(evaluated).collect();
+        let step = STEPPER.with(|stepper| stepper.resume(&entropy, new, given));
+        step.map(|step| step.map(self::step)).map_err(error)
     }
 
     fn check_principal(caller: wit::Principal) -> Option<types::Error> {

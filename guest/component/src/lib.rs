@@ -34,6 +34,8 @@ mod both;
 mod conversions;
 #[cfg(feature = "world-core")]
 mod coordinator;
+#[cfg(feature = "world-core")]
+mod one;
 #[cfg(any(feature = "world-core", feature = "world-verifier"))]
 mod verdicts;
 

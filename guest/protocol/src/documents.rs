@@ -192,6 +192,12 @@ impl<'a> Params<'a> {
         Self::under(shape::params(method).ok_or_else(none)?, value, Code::ParamsInvalid)
     }
 
+    /// As [`Params::from_value`], for params that it took before.
+    pub(crate) fn again(method: &str, value: Value<'a>) -> Option<Self> {
+        let part = Part::new(value, Code::ParamsInvalid);
+        shape::params(method).map(|shape| Self { part, shape })
+    }
+
     fn under(shape: ShapeId, value: Value<'a>, code: Code) -> Result<Self, Error> {
         shape::check_value(shape, value, code)?;
         Ok(Self { part: Part::new(value, code), shape })

@@ -22,6 +22,7 @@ mod value;
 mod writer;
 
 pub use limits::{INTEGER_MAX, Limits};
+pub(crate) use tree::Parse;
 pub use tree::{Kind, Tree};
 pub use value::{Items, Members, Value};
 pub use writer::Writer;

@@ -127,6 +127,15 @@ pub struct Answer {
     pub more: bool,
 }
 
+/// The rows for a query, where it is known which.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// What is stored.
+    pub rows: Vec<Stored>,
+    /// Whether the range has more rows than `limit` or `bytes` let through.
+    pub more: bool,
+}
+
 /// What a policy of the user is to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evaluation {

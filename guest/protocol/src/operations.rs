@@ -1,11 +1,18 @@
 //! What can be asked, above all domains. The table itself is generated from `spec/operations.json`.
 
+mod stepper;
 #[rustfmt::skip]
 mod table;
 
+pub use stepper::Stepper;
+
 use crate::Error;
 use crate::kernel::operation::Entry;
-use crate::kernel::{Answer, Evaluated, Operation, Request, Step, context::Given, decide as framed};
+use crate::kernel::{
+    Answer, Evaluated, Operation, Request, Step,
+    context::Given,
+    decide::{self as framed, Asked},
+};
 
 /// The operation with this name.
 pub(crate) fn find(name: &str) -> Option<&'static Entry> {
@@ -28,7 +35,8 @@ pub fn decide(
     now: f64,
     entropy: &str,
 ) -> Result<Step, Error> {
-    framed::decide(find, request, Given { answers, evaluated }, now, entropy)
+    let asked = Asked { request, now, entropy };
+    framed::decide(find, asked, Given { answers, evaluated }).map(|(step, _)| step)
 }
 
 #[cfg(test)]

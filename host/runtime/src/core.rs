@@ -4,7 +4,7 @@
 //! inside each other: the outer one fails where the core gave no answer at all ([`CoreError`]: roll back, fail closed),
 //! the inner one where it refuses its input.
 
-use crate::wit::{Answer, Checked, Error, Evaluated, Frame, Operation, Principal, Request, Step, Verdict};
+use crate::wit::{Answer, Checked, Error, Evaluated, Found, Frame, Operation, Principal, Request, Step, Verdict};
 
 /// An answer of the core, its refusal, or a fault of the core itself.
 pub type Outcome<T> = Result<Result<T, Error>, CoreError>;
@@ -53,6 +53,13 @@ pub trait Session: Send {
         now: f64,
         entropy: &str,
     ) -> Outcome<Step>;
+    /// The next step of the operation that this session began to decide with `entropy`, by what its last step asked for
+    /// alone: what [`decide`](Self::decide) would give with all answers so far. Nothing where the session keeps no such step;
+    /// one that keeps none at all is as good. The inner error is misuse by the host.
+    fn resume(&mut self, entropy: &str, found: &[Found], evaluated: &[Evaluated]) -> Outcome<Option<Step>> {
+        let _ = (entropy, found, evaluated);
+        Ok(Ok(None))
+    }
     /// Why no operation takes this principal as its caller, if that is so.
     fn check_principal(&mut self, principal: &Principal) -> Result<Option<Error>, CoreError>;
     /// The operations.

@@ -112,6 +112,12 @@ fn call(session: &mut dyn Session, function: &str, args: &Value) -> Result<Resul
             let (now, entropy) = (args.number("now")?, args.text("entropy")?);
             session.decide(&request, &answers, &evaluated, now, entropy)?.map(|step| records::step(&step))
         }
+        "resume" => {
+            let found = records::found(args.need("found")?)?;
+            let evaluated = records::evaluated(args.0.get("evaluated"))?;
+            let step = session.resume(args.text("entropy")?, &found, &evaluated)?;
+            step.map(|step| step.as_ref().map_or(Value::Null, records::step))
+        }
         "check-principal" => {
             let problem = session.check_principal(&records::principal(args.need("principal")?)?)?;
             problem.map_or(Ok(Value::Bool(true)), Err)

@@ -13,6 +13,7 @@ pub mod host;
 pub mod pause;
 mod private;
 pub mod resolver;
+mod rounds;
 pub mod rpc;
 pub mod scenario;
 pub mod store;
@@ -22,6 +23,7 @@ pub mod wit;
 pub use core::{Core, CoreError, Outcome, Session};
 pub use engine::WasmCore;
 pub use host::{Host, HostError, Reply};
+pub use rounds::Rounds;
 
 /// Where the tests keep the compiled component from one run to the next.
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub(crate) mod bindings {
 pub use bindings::exports::threadmesh::core::{
     attestation::Verdict,
     coordinator::{
-        Answer, AuditRecord, Call, Decision, Effect, EffectKind, Entry, Evaluated, Evaluation, Frame, Operation,
+        Answer, AuditRecord, Call, Decision, Effect, EffectKind, Entry, Evaluated, Evaluation, Found, Frame, Operation,
         Principal, PrincipalKind, Query, Request, Status, Step, StepKind, Stored, Waiting, Write,
     },
     documents::Checked,

@@ -14,9 +14,10 @@ pub mod twin;
 pub mod vectors;
 
 use threadmesh_protocol as protocol;
+use threadmesh_protocol::operations::Stepper;
 use threadmesh_runtime::{
     Core, CoreError, Outcome, Session,
-    wit::{self, Answer, Checked, Error, Evaluated, Frame, Group, Operation, Principal, Request, Step, Verdict},
+    wit::{self, Answer, Checked, Error, Evaluated, Found, Frame, Group, Operation, Principal, Request, Step, Verdict},
 };
 use verdicts::{error, verdict};
 
@@ -26,11 +27,12 @@ pub struct NativeCore;
 
 impl Core for NativeCore {
     fn session(&self) -> Result<Box<dyn Session + '_>, CoreError> {
-        Ok(Box::new(Native))
+        Ok(Box::<Native>::default())
     }
 }
 
-struct Native;
+#[derive(Default)]
+struct Native(Stepper);
 
 /// The result of a rule as the outcome of a call: natively there is always an answer.
 fn answered<T>(result: Result<T, protocol::Error>) -> Outcome<T> {
@@ -96,10 +98,16 @@ impl Session for Native {
         now: f64,
         entropy: &str,
     ) -> Outcome<Step> {
-        let answers: Vec<_> = answers.iter().cloned().map(conversions::answer).collect();
-        let evaluated: Vec<_> = evaluated.iter().cloned().map(conversions::evaluated).collect();
+        let answers = answers.iter().cloned().map(conversions::answer).collect();
+        let evaluated = evaluated.iter().cloned().map(conversions::evaluated).collect();
         let request = conversions::request(request.clone());
-        answered(protocol::operations::decide(&request, &answers, &evaluated, now, entropy).map(conversions::step))
+        answered(self.0.decide(request, answers, evaluated, now, entropy.into()).map(conversions::step))
+    }
+
+    fn resume(&mut self, entropy: &str, found: &[Found], evaluated: &[Evaluated]) -> Outcome<Option<Step>> {
+        let found = found.iter().cloned().map(conversions::found).collect();
+        let evaluated = evaluated.iter().cloned().map(conversions::evaluated).collect();
+        answered(self.0.resume(entropy, found, evaluated).map(|step| step.map(conversions::step)))
     }
 
     fn check_principal(&mut self, principal: &Principal) -> Result<Option<Error>, CoreError> {

@@ -1,7 +1,7 @@
 //! Two cores as one: every call runs in both, and they must agree.
 //!
 //! A host over a [`Twin`] of the component and the native rules is the differential test: whatever is done with it, each
-//! answer was given twice.
+//! answer was given twice. A step that goes on from an earlier one was given a third time, by `decide` with all answers.
 
 use std::sync::{
     Arc,
@@ -9,7 +9,7 @@ use std::sync::{
 };
 use threadmesh_runtime::{
     Core, CoreError, Outcome, Session,
-    wit::{Answer, Checked, Error, Evaluated, Frame, Operation, Principal, Request, Step, Verdict},
+    wit::{Answer, Checked, Error, Evaluated, Found, Frame, Operation, Principal, Query, Request, Step, StepKind, Verdict},
 };
 
 /// Two cores. Where they disagree, a call ends as a trap that says how.
@@ -18,23 +18,30 @@ pub struct Twin {
     first: Arc<dyn Core>,
     second: Arc<dyn Core>,
     compared: Arc<AtomicU64>,
+    resumed: Arc<AtomicU64>,
 }
 
 impl Twin {
     /// `first` and `second`.
     pub fn new(first: Arc<dyn Core>, second: Arc<dyn Core>) -> Self {
-        Self { first, second, compared: Arc::default() }
+        Self { first, second, compared: Arc::default(), resumed: Arc::default() }
     }
 
     /// How many answers were compared, in this and all its clones.
     pub fn compared(&self) -> u64 {
         self.compared.load(Relaxed)
     }
+
+    /// How many steps went on from an earlier one, in this and all its clones.
+    pub fn resumed(&self) -> u64 {
+        self.resumed.load(Relaxed)
+    }
 }
 
 impl Core for Twin {
     fn session(&self) -> Result<Box<dyn Session + '_>, CoreError> {
-        Ok(Box::new(Both { twin: self, first: self.first.session()?, second: self.second.session()? }))
+        let (first, second, anew) = (self.first.session()?, self.second.session()?, self.second.session()?);
+        Ok(Box::new(Both { twin: self, first, second, anew, asked: None }))
     }
 }
 
@@ -42,6 +49,19 @@ struct Both<'t> {
     twin: &'t Twin,
     first: Box<dyn Session + 't>,
     second: Box<dyn Session + 't>,
+    /// Of the second core: decides whatever the others go on with.
+    anew: Box<dyn Session + 't>,
+    asked: Option<Asked>,
+}
+
+/// All that a step was asked with, and what it asked for.
+struct Asked {
+    request: Request,
+    answers: Vec<Answer>,
+    evaluated: Vec<Evaluated>,
+    now: f64,
+    entropy: String,
+    queries: Vec<Query>,
 }
 
 impl Both<'_> {
@@ -57,6 +77,36 @@ impl Both<'_> {
         }
         Err(CoreError::Trap { function, detail: format!("the cores disagree:\n{first:#?}\n{second:#?}") })
     }
+}
+
+impl Both<'_> {
+    /// Compares a step that was gone on to with the one that is decided with everything.
+    fn compare(
+        &mut self,
+        step: &Result<Step, Error>,
+        mut asked: Asked,
+        found: &[Found],
+        evaluated: &[Evaluated],
+    ) -> Result<(), CoreError> {
+        let answer = |(query, found): (_, Found)| Answer { query, rows: found.rows, more: found.more };
+        asked.answers.extend(asked.queries.drain(..).zip(found.iter().cloned()).map(answer));
+        asked.evaluated.extend_from_slice(evaluated);
+        let Asked { request, answers, evaluated, now, entropy, .. } = &asked;
+        let anew = self.anew.decide(request, answers, evaluated, *now, entropy)?;
+        self.twin.resumed.fetch_add(1, Relaxed);
+        if anew != *step {
+            let detail = format!("what it goes on to is not what it decides:\n{step:#?}\n{anew:#?}");
+            return Err(CoreError::Trap { function: "resume", detail });
+        }
+        self.asked = needs(&Ok(anew)).map(|queries| Asked { queries, ..asked });
+        Ok(())
+    }
+}
+
+/// What a step asks for, if it needs anything.
+fn needs(step: &Outcome<Step>) -> Option<Vec<Query>> {
+    let Ok(Ok(step)) = step else { return None };
+    (step.kind == StepKind::Needs).then(|| step.queries.clone())
 }
 
 impl Session for Both<'_> {
@@ -116,7 +166,26 @@ impl Session for Both<'_> {
         now: f64,
         entropy: &str,
     ) -> Outcome<Step> {
-        self.agree("decide", |core| core.decide(request, answers, evaluated, now, entropy))
+        let step = self.agree("decide", |core| core.decide(request, answers, evaluated, now, entropy));
+        self.asked = needs(&step).map(|queries| Asked {
+            request: request.clone(),
+            answers: answers.to_vec(),
+            evaluated: evaluated.to_vec(),
+            now,
+            entropy: entropy.into(),
+            queries,
+        });
+        step
+    }
+
+    fn resume(&mut self, entropy: &str, found: &[Found], evaluated: &[Evaluated]) -> Outcome<Option<Step>> {
+        let resumed = self.agree("resume", |core| core.resume(entropy, found, evaluated))?.map(|step| step.map(Ok));
+        let Some(step) = resumed.unwrap_or_else(|error| Some(Err(error))) else { return Ok(Ok(None)) };
+        let asked = self.asked.take().filter(|asked| asked.entropy == entropy && asked.queries.len() == found.len());
+        if let Some(asked) = asked {
+            self.compare(&step, asked, found, evaluated)?;
+        }
+        Ok(step.map(Some))
     }
 
     fn check_principal(&mut self, principal: &Principal) -> Result<Option<Error>, CoreError> {

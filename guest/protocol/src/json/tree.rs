@@ -74,7 +74,32 @@ pub struct Tree<'t> {
     pub(super) unescaped: String,
 }
 
+/// What parsing made of a text, apart from the text itself, so that both can be kept together.
+#[derive(Debug)]
+pub(crate) struct Parse {
+    nodes: Vec<Node>,
+    unescaped: String,
+}
+
+impl Parse {
+    /// The tree again, over the very text that was parsed.
+    pub(crate) fn over(self, text: &str) -> Tree<'_> {
+        Tree { text, nodes: self.nodes, unescaped: self.unescaped }
+    }
+
+    /// How much memory it takes, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let nodes = self.nodes.len().saturating_mul(size_of::<Node>());
+        nodes.saturating_add(self.unescaped.len())
+    }
+}
+
 impl<'t> Tree<'t> {
+    /// What can be kept of it without the text.
+    pub(crate) fn into_parse(self) -> Parse {
+        Parse { nodes: self.nodes, unescaped: self.unescaped }
+    }
+
     /// The text as received.
     pub fn text(&self) -> &'t str {
         self.text

@@ -2,7 +2,7 @@
 
 use crate::documents::{Params, shape};
 use crate::generated::{limits, shapes};
-use crate::json::{self, Writer};
+use crate::json::{self, Parse, Writer};
 use crate::kernel::{
     Decision, Fact, Principal, PrincipalKind, Request, Status, Step,
     context::{Context, Given},
@@ -20,24 +20,58 @@ pub(crate) type Find = fn(&str) -> Option<&'static Entry>;
 const FACTS_MAX: usize = limits::CONTEXT_FACTS_MAX as usize;
 const FACT_BYTES_MAX: usize = limits::CONTEXT_FACT_BYTES_MAX as usize;
 
-pub(crate) fn decide(find: Find, request: &Request, given: Given<'_>, now: f64, entropy: &str) -> Result<Step, Error> {
+/// What the first step of an operation is asked with, and every later one again.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    /// The operation.
+    pub request: &'a Request,
+    /// Milliseconds since the epoch, as they came.
+    pub now: f64,
+    /// 64 hex digits, as they came.
+    pub entropy: &'a str,
+}
+
+/// The first step of an operation, or a later one of which nothing was kept. What was parsed comes back with the step.
+pub(crate) fn decide(find: Find, asked: Asked<'_>, given: Given<'_>) -> Result<(Step, Option<Parse>), Error> {
+    let Asked { request, now, entropy } = asked;
     let now = whole(now)?;
     let sound = entropy.len() == 64 && entropy.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !sound {
         return Err(Error::new(Code::HostMisuse, "", "entropy is 64 hex digits"));
     }
+    let refused = |error| Ok((Step::Ready(refusal(error, false)), None));
     let (entry, tree) = match enter(find, request) {
         Ok(entered) => entered,
-        Err(error) => return Ok(Step::Ready(refusal(error, false))),
+        Err(error) => return refused(error),
     };
     let Some(principal) = request.principal.as_ref() else {
-        return Ok(Step::Ready(refusal(Error::broken(Rule::OP1, ""), false)));
+        return refused(Error::broken(Rule::OP1, ""));
     };
-    let shaped = match Params::from_value(entry.operation.name, tree.root()) {
-        Ok(shaped) => shaped,
-        Err(error) => return Ok(Step::Ready(refusal(error, false))),
+    let step = match Params::from_value(entry.operation.name, tree.root()) {
+        Ok(shaped) => step(Context::new(request, principal, shaped, given, now, entropy), entry)?,
+        Err(error) => return refused(error),
     };
-    let mut cx = Context::new(request, principal, shaped, given, now, entropy);
+    Ok((step, Some(tree.into_parse())))
+}
+
+/// A later step of an operation whose earlier one parsed the params and took them; nothing where none can have.
+pub(crate) fn again(
+    find: Find,
+    asked: Asked<'_>,
+    parse: Parse,
+    given: Given<'_>,
+) -> Option<Result<(Step, Option<Parse>), Error>> {
+    let Asked { request, now, entropy } = asked;
+    let entry = find(&request.operation)?;
+    let tree = parse.over(&request.params);
+    let shaped = Params::again(entry.operation.name, tree.root())?;
+    let cx = Context::new(request, request.principal.as_ref()?, shaped, given, whole(now).ok()?, entropy);
+    let step = step(cx, entry);
+    Some(step.map(|step| (step, Some(tree.into_parse()))))
+}
+
+/// Runs an operation over what is there.
+fn step(mut cx: Context<'_>, entry: &Entry) -> Result<Step, Error> {
     match run(&mut cx, entry) {
         Ok(value) => Ok(Step::Ready(accepted(cx, entry, &value))),
         Err(Stop::Needs) => Ok(Step::Needs { queries: cx.missing, evaluations: cx.unevaluated }),

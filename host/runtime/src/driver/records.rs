@@ -3,8 +3,8 @@
 use crate::{
     CoreError,
     wit::{
-        Answer, AuditRecord, Call, Decision, Effect, EffectKind, Entry, Evaluated, Evaluation, Fact, Frame, Group,
-        Operation, Principal, PrincipalKind, Query, Request, Status, Step, StepKind, Stored, Write,
+        Answer, AuditRecord, Call, Decision, Effect, EffectKind, Entry, Evaluated, Evaluation, Fact, Found, Frame,
+        Group, Operation, Principal, PrincipalKind, Query, Request, Status, Step, StepKind, Stored, Write,
     },
 };
 use serde_json::{Value, json};
@@ -91,6 +91,14 @@ pub(super) fn answers(value: &Value) -> Result<Vec<Answer>, Fault> {
         let query = query(value.get("query").unwrap_or(&Value::Null))?;
         let rows = list(value.get("rows").unwrap_or(&Value::Null), "rows", stored)?;
         Ok(Answer { query, rows, more: flag(value, "more") })
+    })
+}
+
+/// What was found for the queries of a step, from JSON.
+pub(super) fn found(value: &Value) -> Result<Vec<Found>, Fault> {
+    list(value, "found", |value| {
+        let rows = list(value.get("rows").unwrap_or(&Value::Null), "rows", stored)?;
+        Ok(Found { rows, more: flag(value, "more") })
     })
 }
 

@@ -5,7 +5,7 @@ use crate::{
     CoreError, Session,
     core::Outcome,
     wit::{
-        Answer, Checked, Error, Evaluated, Frame, Operation, Principal, Request, Step, Verdict,
+        Answer, Checked, Error, Evaluated, Found, Frame, Operation, Principal, Request, Step, Verdict,
         bindings::Core as Bindings,
     },
 };
@@ -39,7 +39,8 @@ const CALLS_MAX: u32 = 64;
 /// By how much its memory may have grown when it answers another one.
 const GROWN_BYTES_MAX: usize = 2 << 20;
 
-/// An instance of the component with its memory. Nothing in it stays from one call to the next, so any session may use it.
+/// An instance of the component with its memory. Nothing in it stays from one call to the next but what a step left for the
+/// one after it, which no other operation takes up: so any session may use it.
 pub(super) struct Instance {
     store: Store<State>,
     guest: Bindings,
@@ -103,7 +104,7 @@ impl<'c> WasmSession<'c> {
         Ok(Self { core, instance: Some(instance), epochs: Ticker::epochs(core.options.deadline), _ticking: ticking })
     }
 
-    /// Calls `function` under the limits; the instance is dropped after a fault, and replaced when it is spent.
+    /// Calls `function` under the limits; the instance is replaced when it is spent, and dropped after a fault.
     fn call<T>(
         &mut self,
         function: &'static str,
@@ -114,6 +115,15 @@ impl<'c> WasmSession<'c> {
             self.instance = None;
             self.instance = Some(Instance::new(self.core)?);
         }
+        self.call_same(function, call)
+    }
+
+    /// As [`call`](Self::call), in the instance of the last call.
+    fn call_same<T>(
+        &mut self,
+        function: &'static str,
+        call: impl FnOnce(&Bindings, &mut Store<State>) -> wasmtime::Result<T>,
+    ) -> Result<T, CoreError> {
         let Some(instance) = &mut self.instance else {
             return Err(CoreError::Trap { function, detail: "the session ended with an earlier fault".into() });
         };
@@ -219,6 +229,12 @@ impl Session for WasmSession<'_> {
     ) -> Outcome<Step> {
         self.call("decide", |guest, store| {
             guest.threadmesh_core_coordinator().call_decide(store, request, answers, evaluated, now, entropy)
+        })
+    }
+
+    fn resume(&mut self, entropy: &str, found: &[Found], evaluated: &[Evaluated]) -> Outcome<Option<Step>> {
+        self.call_same("resume", |guest, store| {
+            guest.threadmesh_core_coordinator().call_resume(store, entropy, found, evaluated)
         })
     }
 

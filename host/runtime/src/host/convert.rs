@@ -9,16 +9,19 @@ pub(super) fn query(query: wit::Query) -> store::Query {
     store::Query { collection, index, start, end, reverse, limit, bytes }
 }
 
-pub(super) fn answer(query: store::Query, answer: store::Answer) -> wit::Answer {
+pub(super) fn asked(query: store::Query) -> wit::Query {
     let store::Query { collection, index, start, end, reverse, limit, bytes } = query;
+    wit::Query { collection, index, start, end, reverse, limit, bytes }
+}
+
+pub(super) fn found(answer: store::Answer) -> wit::Found {
     let rows = answer.rows.into_iter().map(|row| wit::Stored {
         id: row.id,
         key: row.key,
         revision: row.revision,
         body: row.body,
     });
-    let query = wit::Query { collection, index, start, end, reverse, limit, bytes };
-    wit::Answer { query, rows: rows.collect(), more: answer.more }
+    wit::Found { rows: rows.collect(), more: answer.more }
 }
 
 /// What a decision leads to.

@@ -4,9 +4,9 @@
 
 use super::{HostError, convert, replay::ReplayFiles};
 use crate::{
-    Core, CoreError, Session, codes, driver,
+    Core, CoreError, Rounds, Session, codes, driver,
     store::{self, Batch, Snapshot, Store, StoreError},
-    wit::{self, Answer, Decision, Evaluated, Query, Request, Step, StepKind, Waiting},
+    wit::{self, Decision, Evaluated, Query, Request, StepKind, Waiting},
 };
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -50,8 +50,13 @@ impl<'r> Facts<'r> {
         Self::Snapshot(store, None)
     }
 
-    /// Answers `queries`.
-    fn read(&mut self, queries: Vec<Query>, answers: &mut Vec<Answer>) -> Result<(), Fault> {
+    /// Brings the answers to `queries`, and what became of evaluations.
+    fn read(
+        &mut self,
+        queries: Vec<Query>,
+        evaluated: impl Iterator<Item = Evaluated>,
+        rounds: &mut Rounds<'_>,
+    ) -> Result<(), Fault> {
         let asked: Vec<store::Query> = queries.into_iter().map(convert::query).collect();
         let found = match self {
             Self::Batch(batch) => batch.read(&asked),
@@ -62,7 +67,8 @@ impl<'r> Facts<'r> {
         if found.len() != asked.len() {
             return Err(misuse("the store answered another number of queries").into());
         }
-        answers.extend(asked.into_iter().zip(found).map(|(query, answer)| convert::answer(query, answer)));
+        let queries = asked.into_iter().map(convert::asked).collect();
+        rounds.bring(queries, found.into_iter().map(convert::found).collect(), evaluated);
         Ok(())
     }
 }
@@ -89,13 +95,17 @@ impl<'h> Decider<'h> {
         entropy: &str,
         mut facts: Facts<'_>,
     ) -> Result<Decided, Fault> {
-        let (mut answers, mut evaluated) = (Vec::new(), Vec::new());
+        // Exact: the clock gives no greater time than a double holds.
+        let mut rounds = Rounds::new(request, now as f64, entropy, Vec::new());
         for _ in 0..=ROUNDS_MAX {
-            let step = self.step(request, &answers, &evaluated, now, entropy)?;
+            let step = match rounds.step(self.session()?) {
+                Ok(step) => step.map_err(HostError::Misuse)?,
+                Err(fault) => return Err(self.faulted(fault, &rounds, request, now, entropy).into()),
+            };
             match (step.kind, step.decision, step.waiting) {
                 (StepKind::Needs, None, None) => {
-                    evaluated.extend(step.evaluations.into_iter().map(wit::unavailable));
-                    facts.read(step.queries, &mut answers)?;
+                    let evaluated = step.evaluations.into_iter().map(wit::unavailable);
+                    facts.read(step.queries, evaluated, &mut rounds)?;
                 }
                 (StepKind::Ready, Some(decision), None) => return Ok(Decided::Ready(decision)),
                 (StepKind::Wait, None, Some(waiting)) => return Ok(Decided::Wait(waiting)),
@@ -105,26 +115,20 @@ impl<'h> Decider<'h> {
         Err(HostError::Rounds { limit: ROUNDS_MAX }.into())
     }
 
-    /// One step. After a fault the session is gone, and what it was asked goes into a replay file.
-    fn step(
+    /// After a fault the session is gone, and what it was asked goes into a replay file: everything, in one call.
+    fn faulted(
         &mut self,
+        fault: CoreError,
+        rounds: &Rounds<'_>,
         request: &Request,
-        answers: &[Answer],
-        evaluated: &[Evaluated],
         now: i64,
         entropy: &str,
-    ) -> Result<Step, HostError> {
-        // Exact: the clock gives no greater time than a double holds.
-        let time = now as f64;
-        match self.session()?.decide(request, answers, evaluated, time, entropy) {
-            Ok(Ok(step)) => Ok(step),
-            Ok(Err(error)) => Err(HostError::Misuse(error)),
-            Err(fault) => {
-                self.session = None;
-                self.note(&fault, now, "decide", || driver::decide_args(request, answers, evaluated, time, entropy));
-                Err(fault.into())
-            }
-        }
+    ) -> HostError {
+        self.session = None;
+        self.note(&fault, now, "decide", || {
+            driver::decide_args(request, rounds.answers(), rounds.evaluated(), now as f64, entropy)
+        });
+        fault.into()
     }
 
     /// Counts a fault and writes its replay file.

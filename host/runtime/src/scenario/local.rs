@@ -2,9 +2,9 @@
 
 use super::{Call, Reply, Target};
 use crate::{
-    CoreError, Session, driver,
+    CoreError, Rounds, Session, driver,
     store::{self, Changes, ReadSet, Store},
-    wit::{self, Answer, Decision, Effect, EffectKind, Entry, Query, Request, Status, Step, StepKind, Stored},
+    wit::{self, Decision, Effect, EffectKind, Entry, Found, Query, Request, Status, Step, StepKind, Stored},
 };
 use serde_json::{Value, json};
 
@@ -45,16 +45,16 @@ impl<'a> Local<'a> {
 
     /// Decides one commit of an operation.
     fn decide(&mut self, request: &Request, call: &Call<'_>) -> Result<Decided, String> {
-        let (mut answers, mut evaluated) = (Vec::<Answer>::new(), driver::evaluated_from(call.evaluated)?);
+        let evaluated = driver::evaluated_from(call.evaluated)?;
+        let mut rounds = Rounds::new(request, call.now as f64, &call.entropy, evaluated);
         for _ in 0..=ROUNDS_MAX {
-            let step = self.session.decide(request, &answers, &evaluated, call.now as f64, &call.entropy);
-            let step = step.map_err(|error| self.told(error))?;
+            let step = rounds.step(self.session).map_err(|error| self.told(error))?;
             let step = step.map_err(|error| format!("the core refused the host: {error:?}"))?;
             let Step { kind, queries, evaluations, decision, waiting } = step;
             match (kind, decision, waiting) {
                 (StepKind::Needs, None, None) => {
-                    evaluated.extend(evaluations.into_iter().map(wit::unavailable));
-                    answers.extend(self.read(queries)?);
+                    let found = self.read(&queries)?;
+                    rounds.bring(queries, found, evaluations.into_iter().map(wit::unavailable));
                 }
                 (StepKind::Ready, Some(decision), None) => return Ok(Decided::Ready(Box::new(decision))),
                 (StepKind::Wait, None, Some(_)) => return Ok(Decided::Wait),
@@ -64,10 +64,10 @@ impl<'a> Local<'a> {
         Err(format!("more than {ROUNDS_MAX} rounds"))
     }
 
-    fn read(&self, queries: Vec<Query>) -> Result<Vec<Answer>, String> {
+    fn read(&self, queries: &[Query]) -> Result<Vec<Found>, String> {
         let asked: Vec<store::Query> = queries.iter().map(query).collect();
         let found = self.store.read(&asked).map_err(|error| error.to_string())?;
-        Ok(queries.into_iter().zip(found).map(|(query, answer)| answered(query, answer)).collect())
+        Ok(found.into_iter().map(self::found).collect())
     }
 
     fn commit(&self, decision: &Decision, now: i64) -> Result<(), String> {
@@ -154,9 +154,9 @@ fn query(query: &Query) -> store::Query {
     store::Query { collection, index, start, end, reverse, limit, bytes }
 }
 
-fn answered(query: Query, answer: store::Answer) -> Answer {
+fn found(answer: store::Answer) -> Found {
     let row = |row: store::Row| Stored { id: row.id, key: row.key, revision: row.revision, body: row.body };
-    Answer { query, rows: answer.rows.into_iter().map(row).collect(), more: answer.more }
+    Found { rows: answer.rows.into_iter().map(row).collect(), more: answer.more }
 }
 
 fn entries(entries: &[Entry]) -> Vec<store::Entry> {

@@ -6,13 +6,14 @@
 use crate::delivery::life::Life;
 use crate::digest::sha256_text;
 use crate::kernel::{
-    Answer, AuditRecord, Decision, Effect, Principal, PrincipalKind, Query, Request, Status, Step, Stored, Write,
+    Answer, AuditRecord, Decision, Effect, Found, Principal, PrincipalKind, Query, Request, Status, Step, Stored, Write,
     boxes::Box,
     context::Given,
-    decide::{Find, decide},
+    decide::{Asked, Find, decide},
     keys::Names,
     records::Party,
 };
+use crate::operations::Stepper;
 use crate::{Code, Error};
 use alloc::{
     borrow::ToOwned,
@@ -195,15 +196,32 @@ impl World {
         self.calls += 1;
         let entropy = format!("{:064x}", self.calls);
         let table = self.table.unwrap_or(crate::operations::find);
+        let now = self.now as f64;
+        let asked = Asked { request, now, entropy: &entropy };
         let mut answers: Vec<Answer> = Vec::new();
+        let mut stepper = Stepper::over(table);
+        let mut step = stepper.decide(request.clone(), Vec::new(), Vec::new(), now, entropy.clone());
         for _ in 0..4 {
-            match decide(table, request, Given { answers: &answers, evaluated: &[] }, self.now as f64, &entropy)? {
+            let anew = decide(table, asked, Given { answers: &answers, evaluated: &[] }).map(|(step, _)| step);
+            assert_eq!(step, anew, "another step where nothing was kept");
+            match step? {
                 Step::Needs { queries, evaluations } => {
                     assert!(!queries.is_empty() || !evaluations.is_empty(), "nothing is needed");
+                    let from = answers.len();
                     for query in queries {
                         assert!(answers.iter().all(|answer| answer.query != query), "asked again: {query:?}");
                         answers.push(self.answer(query));
                     }
+                    let new = answers.iter().skip(from).cloned();
+                    let found = new.map(|Answer { rows, more, .. }| Found { rows, more }).collect();
+                    step = match stepper.resume(&entropy, found, Vec::new()) {
+                        Ok(Some(step)) => Ok(step),
+                        // It was too large to be kept.
+                        Ok(None) => {
+                            stepper.decide(request.clone(), answers.clone(), Vec::new(), now, entropy.clone())
+                        }
+                        Err(error) => Err(error),
+                    };
                 }
                 Step::Ready(decision) => {
                     self.commit(&decision);
