@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use threadmesh_native::NativeCore;
 use threadmesh_runtime::store::{MemoryStore, Query, Store};
-use threadmesh_runtime::wit::{Answer, Principal, Request, StepKind, Stored};
+use threadmesh_runtime::wit::{Answer, Found, Principal, Request, StepKind, Stored};
 use threadmesh_runtime::{Core, Host, Session, WasmCore};
 
 const SPAN: Duration = Duration::from_millis(400);
@@ -46,7 +46,13 @@ pub fn run() -> Result<()> {
     }
     let (request, answers, now) = send()?;
     row("decide send, 1st round", &mut |session| ok(session.decide(&request, &[], &[], now, ENTROPY)))?;
-    row("decide send, 2nd round", &mut |session| ok(session.decide(&request, &answers, &[], now, ENTROPY)))
+    row("decide send, 2nd round", &mut |session| ok(session.decide(&request, &answers, &[], now, ENTROPY)))?;
+    let found: Vec<Found> =
+        answers.iter().map(|answer| Found { rows: answer.rows.clone(), more: answer.more }).collect();
+    row("send, decide and resume", &mut |session| {
+        ok(session.decide(&request, &[], &[], now, ENTROPY))?;
+        session.resume(ENTROPY, &found, &[])?.map_err(|error| anyhow!(error.detail))?.context("it was kept").map(|_| ())
+    })
 }
 
 /// What an instance costs that nobody has used before: all are held, so that none is one that was kept.

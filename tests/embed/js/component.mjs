@@ -23,6 +23,7 @@ const FUNCTIONS = {
   'check-reason': ['lifecycle', 'checkReason', ['state', 'reason']],
   'check-combination': ['lifecycle', 'checkCombination', ['states']],
   decide: ['coordinator', 'decide', ['request', 'answers', 'evaluated', NOW, 'entropy']],
+  resume: ['coordinator', 'resume', ['entropy', 'found', 'evaluated']],
   'check-principal': ['coordinator', 'checkPrincipal', ['principal']],
   operations: ['coordinator', 'operations', []],
   split: ['coordinator', 'split', [TEXT]],
@@ -44,7 +45,7 @@ export function call(core, name, args) {
     const given = parameters.map((parameter) => guard(argument(parameter, args)));
     const found = core[face][method](...given);
     if (name === 'check-principal') return found ? { error: found } : { ok: true };
-    return { ok: found };
+    return { ok: found ?? null };
   } catch (fault) {
     if (fault instanceof Refused) return fault.answer;
     // The glue throws an error whose payload is the error record; anything else is a trap or a fault of the glue.

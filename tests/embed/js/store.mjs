@@ -1,5 +1,7 @@
 // The smallest host that can be: a store in memory and the loop around `decide`. See python/store.py, which does the same.
 
+import { canonical } from './text.mjs';
+
 const STEPS_MAX = 100;
 const bytes = new TextEncoder();
 
@@ -84,18 +86,26 @@ export class Unanswered extends Error {
   }
 }
 
-/** Runs one operation to its end, by `call('decide', …)`: what was told in every step. Pages are committed in turn. */
+/**
+ * Runs one operation to its end, by `call('decide', …)`: what was told in every step. Pages are committed in turn.
+ * Before each step but the first the instance is asked to go on by what is new, and must say the same.
+ */
 export function operate(call, store, args, revision) {
   const steps = [];
-  let [answers, evaluated, request] = [[], args.evaluated ?? [], args.request];
+  let [answers, evaluated, request, fresh] = [[], args.evaluated ?? [], args.request, null];
   while (steps.length < STEPS_MAX) {
+    const resumed = fresh === null ? null : canonical(call('resume', { entropy: args.entropy, ...fresh }));
     const answer = call('decide', { ...args, request, answers, evaluated });
+    if (resumed !== null && resumed !== canonical(answer)) {
+      throw new Error(`goes on to ${resumed} and decides ${canonical(answer)}`);
+    }
     if (!('ok' in answer)) throw new Unanswered(answer);
     const step = answer.ok;
     steps.push(step);
     if (step.kind === 'needs') {
-      answers = [...answers, ...step.queries.map((query) => store.answer(query))];
-      evaluated = [...evaluated, ...step.evaluations.map(unavailable)];
+      const [found, ended] = [step.queries.map((query) => store.answer(query)), step.evaluations.map(unavailable)];
+      fresh = { found: found.map(({ rows, more }) => ({ rows, more })), evaluated: ended };
+      [answers, evaluated] = [[...answers, ...found], [...evaluated, ...ended]];
       continue;
     }
     if (step.kind === 'wait') break;
@@ -103,7 +113,7 @@ export function operate(call, store, args, revision) {
     const cursor = step.decision.proceed;
     if (cursor === null || cursor === undefined) break;
     // A continuation belongs to no trace.
-    [answers, evaluated, request] = [[], [], { ...request, cursor, context: [] }];
+    [answers, evaluated, request, fresh] = [[], [], { ...request, cursor, context: [] }, null];
   }
   return { rounds: steps.length, steps };
 }

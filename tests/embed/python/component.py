@@ -31,6 +31,7 @@ FUNCTIONS = {
     "check-reason": ("lifecycle", "check-reason", ["state", "reason"]),
     "check-combination": ("lifecycle", "check-combination", ["states"]),
     "decide": ("coordinator", "decide", ["request", "answers", "evaluated", NOW, "entropy"]),
+    "resume": ("coordinator", "resume", ["entropy", "found", "evaluated"]),
     "check-principal": ("coordinator", "check-principal", ["principal"]),
     "operations": ("coordinator", "operations", []),
     "split": ("coordinator", "split", [TEXT]),

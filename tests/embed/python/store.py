@@ -82,17 +82,26 @@ class Unanswered(Exception):
 
 
 def operate(call, store, args, revision=None):
-    """Runs one operation to its end, by `call("decide", …)`: what was told in every step. Pages are committed in turn."""
+    """Runs one operation to its end, by `call("decide", …)`: what was told in every step. Pages are committed in turn.
+
+    Before each step but the first the instance is asked to go on by what is new, and must say the same.
+    """
     steps, answers, evaluated, request = [], [], args.get("evaluated", []), args["request"]
+    new = None
     while len(steps) < STEPS_MAX:
+        resumed = None if new is None else call("resume", {"entropy": args["entropy"], **new})
         answer = call("decide", {**args, "request": request, "answers": answers, "evaluated": evaluated})
+        if resumed is not None and resumed != answer:
+            raise AssertionError(f"goes on to {resumed} and decides {answer}")
         if "ok" not in answer:
             raise Unanswered(answer)
         step = answer["ok"]
         steps.append(step)
         if step["kind"] == "needs":
-            answers = answers + [store.answer(query) for query in step["queries"]]
-            evaluated = evaluated + [unavailable(asked) for asked in step["evaluations"]]
+            found = [store.answer(query) for query in step["queries"]]
+            ended = [unavailable(asked) for asked in step["evaluations"]]
+            new = {"found": [{"rows": one["rows"], "more": one["more"]} for one in found], "evaluated": ended}
+            answers, evaluated = answers + found, evaluated + ended
             continue
         if step["kind"] == "wait":
             break
@@ -101,7 +110,7 @@ def operate(call, store, args, revision=None):
         if cursor is None:
             break
         # A continuation belongs to no trace.
-        answers, evaluated, request = [], [], {**request, "cursor": cursor, "context": []}
+        answers, evaluated, request, new = [], [], {**request, "cursor": cursor, "context": []}, None
     return {"rounds": len(steps), "steps": steps}
 
 

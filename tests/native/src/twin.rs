@@ -9,7 +9,9 @@ use std::sync::{
 };
 use threadmesh_runtime::{
     Core, CoreError, Outcome, Session,
-    wit::{Answer, Checked, Error, Evaluated, Found, Frame, Operation, Principal, Query, Request, Step, StepKind, Verdict},
+    wit::{
+        Answer, Checked, Error, Evaluated, Found, Frame, Operation, Principal, Query, Request, Step, StepKind, Verdict,
+    },
 };
 
 /// Two cores. Where they disagree, a call ends as a trap that says how.

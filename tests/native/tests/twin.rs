@@ -1,6 +1,6 @@
 //! The component beside the native rules, on every conformance vector.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{fs, path::Path, sync::Arc};
 use threadmesh_native::{NativeCore, twin::Twin};
 use threadmesh_protocol::{Rule, rules};
@@ -57,4 +57,36 @@ fn differences_are_noticed(twin: &Twin) {
     let differs = session.digest(text);
     rules::disable(None);
     assert!(matches!(differs, Err(CoreError::Trap { function: "digest", .. })), "{differs:?}");
+}
+
+/// Every `decide` of the vectors from its start: what each step goes on to is what it decides with everything, which the
+/// twin compares.
+#[test]
+fn steps_go_on_to_what_they_decide() {
+    let twin = Twin::new(Arc::new(WasmCore::new().expect("the component")), Arc::new(NativeCore));
+    let mut session = twin.session().expect("a session");
+    let mut went_on = 0;
+    for (_, args) in vectors().iter().filter(|(function, _)| function == "decide") {
+        let mut first = args.clone();
+        (first["answers"], first["evaluated"]) = (json!([]), json!([]));
+        let mut step = driver::answer(session.as_mut(), "decide", &first);
+        while let Some(found) = answers(&step, args) {
+            let new = json!({ "entropy": args["entropy"], "found": found });
+            step = driver::answer(session.as_mut(), "resume", &new);
+            assert!(step.get("trap").is_none() && !step["ok"].is_null(), "{args}: {step}");
+            went_on += 1;
+        }
+    }
+    assert!(went_on > 10, "only {went_on} steps went on");
+    assert_eq!(twin.resumed(), went_on);
+}
+
+/// What a vector answers to all that a step asks for, if it needs anything and all of it is there.
+fn answers(step: &Value, args: &Value) -> Option<Vec<Value>> {
+    let asked = step["ok"]["queries"].as_array().filter(|_| step["ok"]["kind"] == "needs")?;
+    let same = |asked: &Value, known: &Value| {
+        ["collection", "index", "start", "end", "limit"].iter().all(|member| asked[member] == known[member])
+    };
+    let known = args["answers"].as_array()?;
+    asked.iter().map(|query| known.iter().find(|answer| same(query, &answer["query"])).cloned()).collect()
 }

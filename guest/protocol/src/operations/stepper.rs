@@ -113,7 +113,9 @@ impl Kept {
         let texts = |texts: &[&String]| texts.iter().fold(0_usize, |sum, text| sum.saturating_add(text.len()));
         let row = |row: &Stored| texts(&[&row.id, &row.key, &row.body]);
         let rows = self.answers.iter().flat_map(|answer| &answer.rows).map(row);
-        let told = |one: &Evaluated| texts(&[&one.evaluation.input]).saturating_add(one.verdict.as_ref().map_or(0, |verdict| verdict.len()));
+        let told = |one: &Evaluated| {
+            texts(&[&one.evaluation.input]).saturating_add(one.verdict.as_ref().map_or(0, |verdict| verdict.len()))
+        };
         let evaluated = self.evaluated.iter().map(told);
         let own = self.request.params.len().saturating_add(self.parse.bytes());
         rows.chain(evaluated).fold(own, usize::saturating_add)

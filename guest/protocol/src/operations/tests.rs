@@ -17,6 +17,7 @@ mod relationships;
 mod reported;
 mod revoke;
 mod runtime;
+mod stepping;
 mod summaries;
 mod tasks;
 mod uses;

@@ -6,7 +6,8 @@
 use crate::delivery::life::Life;
 use crate::digest::sha256_text;
 use crate::kernel::{
-    Answer, AuditRecord, Decision, Effect, Found, Principal, PrincipalKind, Query, Request, Status, Step, Stored, Write,
+    Answer, AuditRecord, Decision, Effect, Found, Principal, PrincipalKind, Query, Request, Status, Step, Stored,
+    Write,
     boxes::Box,
     context::Given,
     decide::{Asked, Find, decide},
@@ -217,9 +218,7 @@ impl World {
                     step = match stepper.resume(&entropy, found, Vec::new()) {
                         Ok(Some(step)) => Ok(step),
                         // It was too large to be kept.
-                        Ok(None) => {
-                            stepper.decide(request.clone(), answers.clone(), Vec::new(), now, entropy.clone())
-                        }
+                        Ok(None) => stepper.decide(request.clone(), answers.clone(), Vec::new(), now, entropy.clone()),
                         Err(error) => Err(error),
                     };
                 }
@@ -233,7 +232,7 @@ impl World {
         panic!("{} needs more than three rounds", request.operation);
     }
 
-    fn answer(&mut self, query: Query) -> Answer {
+    pub(super) fn answer(&mut self, query: Query) -> Answer {
         let (collection, index) = (query.collection.clone(), query.index.clone());
         let inside = |key: &str| match &query.end {
             None => key == query.start,
