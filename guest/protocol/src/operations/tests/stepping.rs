@@ -3,9 +3,10 @@
 
 use super::world::*;
 use crate::Code;
-use crate::kernel::{Answer, Found, Request, Step, Stored};
+use crate::kernel::{Answer, Found, Principal, Query, Request, Step, Stored};
 use crate::operations::{Stepper, decide};
 use alloc::{string::String, vec, vec::Vec};
+use serde_json::json;
 
 const NOW: f64 = START as f64;
 
@@ -24,7 +25,7 @@ fn sending() -> (Request, Vec<Found>) {
     (request, found)
 }
 
-fn queries(step: Result<Step, crate::Error>) -> Vec<crate::kernel::Query> {
+fn queries(step: Result<Step, crate::Error>) -> Vec<Query> {
     match step {
         Ok(Step::Needs { queries, .. }) => queries,
         other => panic!("needs nothing: {other:?}"),
@@ -68,11 +69,37 @@ fn what_is_too_large_is_not_kept() {
     for (bytes, kept) in [(200 << 10, true), (300 << 10, false)] {
         // A row that is no answer to anything.
         let row = Stored { id: "a".into(), key: "a".into(), revision: 1, body: " ".repeat(bytes) };
-        let answer =
-            Answer { query: crate::kernel::Query { start: "a".into(), ..query.clone() }, rows: vec![row], more: false };
+        let answer = Answer { query: Query { start: "a".into(), ..query.clone() }, rows: vec![row], more: false };
         let mut stepper = Stepper::new();
         let asked = queries(stepper.decide(request.clone(), vec![answer], Vec::new(), NOW, entropy("0")));
         let found = vec![Found { rows: Vec::new(), more: false }; asked.len()];
         assert_eq!(stepper.resume(&entropy("0"), found, Vec::new()).unwrap().is_some(), kept, "{bytes}");
+    }
+}
+
+/// A step that asks, and one that decides. A submission alone does not say whose message it is about.
+#[test]
+fn facts_are_brought_once_on_the_way_to_a_call() {
+    let mut world = World::new();
+    let (survey, bridge) = world.pair("peer");
+    let mut call = |who: &Principal, operation: &str, params, steps| {
+        let value = world.call(who, operation, params).ok();
+        assert_eq!(world.steps, steps, "{operation}");
+        value
+    };
+    for (id, at_once) in [("msg_river-0001", true), ("msg_river-0002", false)] {
+        call(&survey, "messages.send", message(START, &survey, &bridge, id, "suggest"), 2);
+        let params = with(named(&survey, id), json!({"expectedRevision": 0}));
+        let claim = call(&bridge, "mailbox.claim", params.clone(), 2);
+        let ack = with(params, json!({"claimToken": claim["claimToken"]}));
+        if at_once {
+            call(&bridge, "adapter.acceptAndBegin", ack, 2);
+            continue;
+        }
+        call(&bridge, "mailbox.ack", with(ack, json!({"decision": "accepted"})), 2);
+        let params = with(named(&survey, id), json!({"expectedRevision": 1}));
+        let prepared = call(&bridge, "adapter.prepareSubmission", params, 2);
+        let submission = &prepared["submission"]["submissionId"];
+        call(&bridge, "adapter.beginSubmission", json!({"submissionId": submission, "expectedRevision": 1}), 3);
     }
 }

@@ -100,6 +100,8 @@ pub(crate) struct World {
     streams: BTreeMap<String, i64>,
     /// The operations, where they are not those of the product.
     pub table: Option<Find>,
+    /// How many steps the last operation, or its last page, took.
+    pub steps: usize,
     calls: u64,
     read: usize,
 }
@@ -202,7 +204,8 @@ impl World {
         let mut answers: Vec<Answer> = Vec::new();
         let mut stepper = Stepper::over(table);
         let mut step = stepper.decide(request.clone(), Vec::new(), Vec::new(), now, entropy.clone());
-        for _ in 0..4 {
+        for steps in 1..=4 {
+            self.steps = steps;
             let anew = decide(table, asked, Given { answers: &answers, evaluated: &[] }).map(|(step, _)| step);
             assert_eq!(step, anew, "another step where nothing was kept");
             match step? {
