@@ -87,6 +87,6 @@ fn answers(step: &Value, args: &Value) -> Option<Vec<Value>> {
     let same = |asked: &Value, known: &Value| {
         ["collection", "index", "start", "end", "limit"].iter().all(|member| asked[member] == known[member])
     };
-    let known = args["answers"].as_array()?;
+    let known = args["answers"].as_array().filter(|_| !asked.is_empty())?;
     asked.iter().map(|query| known.iter().find(|answer| same(query, &answer["query"])).cloned()).collect()
 }
