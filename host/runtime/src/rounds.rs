@@ -58,12 +58,6 @@ impl<'r> Rounds<'r> {
         self.evaluated.extend(evaluated);
     }
 
-    /// Forgets all answers, to have them brought again with what is new: their queries.
-    pub fn anew(&mut self) -> Vec<Query> {
-        self.goes_on &= self.answers.is_empty();
-        self.answers.drain(..).map(|answer| answer.query).collect()
-    }
-
     /// All answers that the last step was given.
     pub fn answers(&self) -> &[Answer] {
         &self.answers
