@@ -87,6 +87,11 @@ impl Mesh {
         Self { host, calls: 0 }
     }
 
+    /// The host itself.
+    pub fn host(&self) -> Host {
+        self.host.clone()
+    }
+
     /// The value of a call that must not be refused. A keyed operation without a key gets one of its own.
     pub fn call(&mut self, who: &Principal, method: &str, mut params: Value) -> Value {
         self.calls += 1;

@@ -11,6 +11,7 @@ mod generated;
 mod guarantees;
 mod layering;
 mod mcp;
+mod profiles;
 mod program;
 mod purge;
 mod readme;

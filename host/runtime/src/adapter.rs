@@ -241,6 +241,8 @@ pub struct Profile {
     pub digest: String,
     /// The adapter capability document of the draft, as JSON text.
     pub capabilities: String,
+    /// Which evidence of a context admission its harness gives; none where it puts nothing before a model.
+    pub admission: Option<Admission>,
     /// How long a call may take.
     pub deadline: Duration,
     /// How long after the deadline the target may still act, and our own carrier may still live.
@@ -253,6 +255,15 @@ pub struct Profile {
     pub query: QueryPolicy,
     /// What performs the calls; none where the receiver's own task does (`executor: caller`).
     pub adapter: Option<Arc<dyn Adapter>>,
+}
+
+/// Which evidence a harness gives that a rendering was put before a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// A kind of evidence of the specification, such as `mcp-session`.
+    pub evidence: String,
+    /// `sha256:…` of the protocol's snapshot that the evidence is read by, where its kind has one.
+    pub snapshot_digest: Option<String>,
 }
 
 impl fmt::Debug for Profile {

@@ -336,7 +336,7 @@ impl Core {
             let refused = |refusal| StartError::Declare { profile: profile.name.clone(), refusal };
             let capabilities: serde_json::Value = serde_json::from_str(&profile.capabilities)
                 .map_err(|e| refused(Refusal { code: "profile".into(), detail: e.to_string(), retryable: false }))?;
-            let params = json!({
+            let mut params = json!({
                 "profile": profile.name,
                 "digest": profile.digest,
                 "executor": if profile.adapter.is_some() { "host" } else { "caller" },
@@ -347,6 +347,12 @@ impl Core {
                 "absentFinal": profile.absent_final,
                 "idempotencyKey": self.recorder.new_key(),
             });
+            if let Some(admission) = &profile.admission {
+                params["contextAdmission"] = json!({"evidence": admission.evidence});
+                if let Some(digest) = &admission.snapshot_digest {
+                    params["contextAdmission"]["snapshotDigest"] = json!(digest);
+                }
+            }
             self.caller.call(&self.config.tenant, "adapters.declare", &params.to_string()).map_err(refused)?;
         }
         Ok(())

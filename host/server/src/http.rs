@@ -8,7 +8,7 @@
 //! extension [`Caller`].
 
 pub(crate) mod answer;
-mod body;
+pub(crate) mod body;
 mod connections;
 mod feed;
 mod gate;

@@ -300,6 +300,17 @@ fn a_stream_that_may_not_be_seen_is_refused_as_one_that_is_not_there() {
 }
 
 #[test]
+fn a_client_that_closes_is_answered() {
+    let world = World::new();
+    let server = world.rig.serve_http(&[]);
+    let builder = world.token("builder");
+    Socket::open(&server, &builder).expect("a socket").close();
+    let mut busy = Socket::open(&server, &builder).expect("a socket");
+    busy.subscribe(&reference("build-1"), 0);
+    busy.close();
+}
+
+#[test]
 fn a_web_socket_carries_frames_both_ways() {
     let world = World::new();
     let server = world.rig.serve_http(&[]);

@@ -106,6 +106,19 @@ impl Socket {
         self.next().expect("an answer")
     }
 
+    /// Closes, and waits for the server's answer to that.
+    pub fn close(mut self) {
+        self.0.close(None).expect("the server reads");
+        loop {
+            match self.0.read() {
+                Ok(_) => {}
+                // Only after the server's own close the connection ends in order.
+                Err(tungstenite::Error::ConnectionClosed) => return,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
     /// The next text; the code and the reason with which the server closed otherwise.
     pub fn next(&mut self) -> Result<Value, (u16, String)> {
         loop {

@@ -149,6 +149,7 @@ pub fn profiles(world: &Weak<World>, process: u64, alive: &Arc<AtomicBool>, vers
             name: name.into(),
             digest: digest(name, version),
             capabilities: crate::cast::capabilities(name).to_string(),
+            admission: None,
             deadline: Duration::from_millis(DEADLINE_MS as u64),
             settle: Duration::from_millis(settle_ms(name) as u64),
             can_query: matches!(name, "steady" | "sloppy"),

@@ -117,6 +117,8 @@ impl<'a> Run<'a> {
             // Every writer is dead, so the pipes end.
             self.readers.drain(..).for_each(|reader| drop(reader.join()));
         }
+        // A program may be gone before what it printed is read: what it printed too much is told after its end.
+        self.report.flooded |= self.events.try_iter().any(|event| matches!(event, Event::Flooded));
         self.report.stdout = String::from_utf8(take(&self.stdout)).ok();
         self.report.stderr = String::from_utf8_lossy(&take(&self.stderr)).into_owned();
         self.report

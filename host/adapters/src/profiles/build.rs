@@ -5,7 +5,7 @@ use super::raw::{RawFeatures, RawProfile, RawQuery};
 use crate::carrier::CarrierCommand;
 use serde_json::{Value, json};
 use std::{path::Path, time::Duration};
-use threadmesh_runtime::adapter::{Profile, QueryPolicy};
+use threadmesh_runtime::adapter::{Admission, Profile, QueryPolicy};
 
 const DEADLINE_MS: (u64, u64, u64) = (1, 30_000, 3_600_000);
 const SETTLE_MS_MAX: u64 = 86_400_000;
@@ -27,6 +27,7 @@ pub(super) fn profile(
     }
     let can_query = (kind.can_query)(raw);
     check_claims(raw, kind, can_query)?;
+    let admission = admission(raw)?;
     let (least, usual) = (kind.settle)(raw)?;
     let settle = bounded("settle_ms", raw.settle_ms, (least, usual, SETTLE_MS_MAX))?;
     let adapter = kind.make.map(|make| make(raw, carrier)).transpose()?;
@@ -34,6 +35,7 @@ pub(super) fn profile(
         name: name.to_owned(),
         digest,
         capabilities: capabilities(name, raw, can_query).to_string(),
+        admission,
         deadline: Duration::from_millis(bounded("deadline_ms", raw.deadline_ms, DEADLINE_MS)?),
         settle: Duration::from_millis(settle),
         can_query,
@@ -70,6 +72,20 @@ fn check_claims(raw: &RawProfile, kind: &Kind, can_query: bool) -> Result<(), St
         return Err("absent_final_status may list codes from 400 to 499, without 404, 408 and 429".into());
     }
     Ok(())
+}
+
+/// What a profile says of context admissions: that there are some, and which evidence there is of them. One without the
+/// other would be declared, and never work.
+fn admission(raw: &RawProfile) -> Result<Option<Admission>, String> {
+    let features = raw.capabilities.as_ref().and_then(|declared| declared.features.as_ref());
+    let feature = features.and_then(|features| features.context_admission.as_deref()).unwrap_or("none");
+    let of = raw.context_admission.clone().unwrap_or_default();
+    match (feature, of.evidence) {
+        ("none", None) if of.snapshot_digest.is_none() => Ok(None),
+        ("none", _) => Err("[context_admission] needs capabilities.features.context_admission".into()),
+        (_, None) => Err("capabilities.features.context_admission needs context_admission.evidence".into()),
+        (_, Some(evidence)) => Ok(Some(Admission { evidence, snapshot_digest: of.snapshot_digest })),
+    }
 }
 
 fn query(raw: &RawQuery) -> Result<QueryPolicy, String> {

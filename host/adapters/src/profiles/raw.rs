@@ -35,6 +35,7 @@ settings! {
         absent_final: bool,
         trust_not_submitted: bool,
         query: RawQuery,
+        context_admission: RawAdmission,
         capabilities: RawCapabilities,
         program: PathBuf,
         args: Vec<String>,
@@ -64,6 +65,14 @@ settings! {
         backoff_ms: u64,
         backoff_ms_max: u64,
         attempts_max: u32,
+    }
+}
+
+settings! {
+    /// Which evidence of a context admission its harness gives.
+    RawAdmission {
+        evidence: String,
+        snapshot_digest: String,
     }
 }
 

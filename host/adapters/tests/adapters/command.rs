@@ -121,6 +121,16 @@ fn everything_odd_after_the_start_is_unknown() {
     assert_eq!(place.lines("ledger").len(), cases.len(), "each ran once");
 }
 
+/// Issue of use: 3 of 14 receipts were taken from a program that had printed too much behind them and was gone.
+#[test]
+fn too_much_behind_a_receipt_is_unknown_however_fast_the_program_ends() {
+    let place = Place::new();
+    let profile = place.script(&format!("{RECEIPT}; printf '%65536s' ' '"), "output_bytes_max = 32768");
+    for number in 0..20 {
+        assert_eq!(word(&submit(&profile, &submission(&number.to_string()))), "unknown output-too-long", "{number}");
+    }
+}
+
 #[test]
 fn a_refusal_of_a_trusted_program_counts() {
     let place = Place::new();

@@ -73,6 +73,7 @@ fn profile(adapter: &Arc<Scripted>) -> Profile {
         name: "target".into(),
         digest: fake::digest("target"),
         capabilities: "{}".into(),
+        admission: None,
         deadline: Duration::from_secs(30),
         settle: Duration::from_secs(5),
         can_query: true,

@@ -41,11 +41,12 @@ async fn bytes(body: Body, max: usize) -> Result<Vec<u8>, Response<Body>> {
 }
 
 /// JSON in UTF-8 and nothing else: a page cannot send that to another origin without asking first, and is then refused.
-fn is_json(headers: &HeaderMap) -> bool {
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let mut kinds = headers.get_all(header::CONTENT_TYPE).iter();
     let (Some(kind), None) = (kinds.next().and_then(|kind| kind.to_str().ok()), kinds.next()) else { return false };
     let mut parts = kind.split(';').map(str::trim);
     let json = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
-    let plain = parts.all(|part| part.eq_ignore_ascii_case("charset=utf-8"));
+    let plain =
+        parts.all(|part| ["charset=utf-8", "charset=\"utf-8\""].iter().any(|utf8| part.eq_ignore_ascii_case(utf8)));
     json && plain && !headers.contains_key(header::CONTENT_ENCODING)
 }

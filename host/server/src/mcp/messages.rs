@@ -2,6 +2,7 @@
 
 use super::frames::{Split, Taken, UnderWay};
 use crate::http::answer;
+use crate::http::body::is_json;
 use crate::standing::Standing;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
@@ -28,8 +29,12 @@ pub async fn pass(
     request: Request,
     next: Next,
 ) -> Response {
-    if request.method() != Method::POST || !is_json(&request) {
+    if request.method() != Method::POST {
         return told(next.run(request).await, under_way, Vec::new(), Some(caller)).await;
+    }
+    if !is_json(request.headers()) {
+        let detail = "send application/json in UTF-8, as it is";
+        return answer::fault(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content-type", detail);
     }
     let (mut parts, body) = request.into_parts();
     let text = match text(body).await {
@@ -58,11 +63,6 @@ pub async fn pass(
         response = next.clone().run(Request::from_parts(parts.clone(), Body::from(message))).await;
     }
     told(response, under_way, ids, None).await
-}
-
-fn is_json(request: &Request) -> bool {
-    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    kind.trim_start().to_ascii_lowercase().starts_with("application/json")
 }
 
 async fn text(body: Body) -> Result<String, Response> {

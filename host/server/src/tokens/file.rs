@@ -108,8 +108,12 @@ fn read_private(path: &Path) -> Result<String, TokenError> {
 
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
     let mut file = private_options().write(true).create_new(true).open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    if written.is_err() {
+        // Half a file would only block the name.
+        let _ = fs::remove_file(path);
+    }
+    written
 }
 
 fn private_options() -> fs::OpenOptions {

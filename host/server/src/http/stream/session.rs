@@ -18,11 +18,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use threadmesh_runtime::host::Cancel;
 use threadmesh_runtime::rpc::{self, Answer, Call, Frame, error, respond};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 /// Messages that wait for the client to read.
 const QUEUE: usize = 16;
+/// Their bytes; one message alone may have more.
+const QUEUED_BYTES_MAX: usize = 1 << 20;
+/// How long the last words of a connection may take.
+const CLOSING: Duration = Duration::from_secs(1);
 /// Subscriptions, and frames that wait, of one connection.
 const BESIDE_MAX: usize = 16;
 /// After so many heartbeats without a word from the client the connection is taken for dead.
@@ -39,15 +43,47 @@ const SILENT: Close = (1001, "silent");
 struct Session {
     app: Arc<App>,
     caller: Caller,
-    out: mpsc::Sender<Message>,
+    out: Out,
     beside: JoinSet<()>,
     subscriptions: Subscriptions,
+}
+
+/// Where messages to the client go: a queue of so many, and of so many bytes. Cheap to clone; all clones are one.
+#[derive(Clone)]
+struct Out {
+    queue: mpsc::Sender<Queued>,
+    bytes: Arc<Semaphore>,
+}
+
+/// A message, and its part of the bytes that may be queued.
+type Queued = (Message, Option<OwnedSemaphorePermit>);
+
+impl Out {
+    fn new() -> (Self, mpsc::Receiver<Queued>) {
+        let (queue, queued) = mpsc::channel(QUEUE);
+        (Out { queue, bytes: Arc::new(Semaphore::new(QUEUED_BYTES_MAX)) }, queued)
+    }
+
+    /// Queues a message as soon as there is room; false where nobody writes any more.
+    async fn send(&self, message: Message) -> bool {
+        let length = match &message {
+            Message::Text(text) => text.len().min(QUEUED_BYTES_MAX),
+            _ => 0,
+        };
+        let bytes = Arc::clone(&self.bytes).acquire_many_owned(u32::try_from(length).unwrap_or(u32::MAX)).await;
+        self.queue.send((message, bytes.ok())).await.is_ok()
+    }
+
+    /// Asks the client for a word, unless it has enough to read.
+    fn ping(&self) {
+        let _ = self.queue.try_send((Message::Ping(Vec::new().into()), None));
+    }
 }
 
 /// Serves `socket` until one side ends it.
 pub async fn run(app: &Arc<App>, caller: &Caller, socket: WebSocket) {
     let (sink, mut source) = socket.split();
-    let (out, queue) = mpsc::channel(QUEUE);
+    let (out, queue) = Out::new();
     let limit = Duration::from_millis(app.limits.write_ms_max);
     let mut writer = tokio::spawn(write(sink, queue, limit));
     let (app, caller) = (Arc::clone(app), caller.clone());
@@ -62,14 +98,19 @@ pub async fn run(app: &Arc<App>, caller: &Caller, socket: WebSocket) {
 }
 
 /// Writes what is in the queue, until nobody fills it any more or the client reads nothing.
-async fn write(mut sink: SplitSink<WebSocket, Message>, mut queue: mpsc::Receiver<Message>, limit: Duration) {
-    while let Some(message) = queue.recv().await {
+async fn write(mut sink: SplitSink<WebSocket, Message>, mut queue: mpsc::Receiver<Queued>, limit: Duration) {
+    while let Some((message, _bytes)) = queue.recv().await {
         let last = matches!(message, Message::Close(_));
         let sent = tokio::time::timeout(limit, sink.send(message)).await;
-        if last || !matches!(sent, Ok(Ok(()))) {
+        if !matches!(sent, Ok(Ok(()))) {
             return;
         }
+        if last {
+            break;
+        }
     }
+    // Also the answer to a client that has closed is only sent with this.
+    let _ = tokio::time::timeout(CLOSING, sink.close()).await;
 }
 
 impl Session {
@@ -99,8 +140,7 @@ impl Session {
                     }
                     if pinged.elapsed() >= beat {
                         pinged = Instant::now();
-                        // Where the queue is full, the client has enough to read.
-                        let _ = self.out.try_send(Message::Ping(Vec::new().into()));
+                        self.out.ping();
                     }
                     continue;
                 }
@@ -129,17 +169,12 @@ impl Session {
         if tokio::time::timeout(patience, ended).await.is_err() {
             self.beside.abort_all();
         }
-        self.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await;
-    }
-
-    async fn send(&self, message: Message) {
-        // Without a writer there is no client.
-        let _ = self.out.send(message).await;
+        self.out.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await;
     }
 
     async fn answer(&self, text: Option<String>) {
         if let Some(text) = text {
-            self.send(Message::text(text)).await;
+            self.out.send(Message::text(text)).await;
         }
     }
 
@@ -184,7 +219,7 @@ impl Session {
         self.beside.spawn(async move {
             let done = run_waiting(&app, caller, place, frame, Vec::new()).await;
             if let Some(text) = done.unwrap_or(gone) {
-                let _ = out.send(Message::text(text)).await;
+                out.send(Message::text(text)).await;
             }
         });
     }
@@ -265,7 +300,7 @@ fn own_call(frame: &Frame) -> Option<Call> {
 }
 
 /// Pushes the items of `feed` until it ends.
-async fn push(subscription: u64, mut feed: Feed, out: mpsc::Sender<Message>) {
+async fn push(subscription: u64, mut feed: Feed, out: Out) {
     loop {
         let item = feed.next().await;
         let text = match &item {
@@ -281,7 +316,7 @@ async fn push(subscription: u64, mut feed: Feed, out: mpsc::Sender<Message>) {
                 notify("tasks.end", &json!({"subscription": subscription, "reason": reason, "after": after}))
             }
         };
-        if out.send(Message::text(text)).await.is_err() || matches!(item, Item::End { .. }) {
+        if !out.send(Message::text(text)).await || matches!(item, Item::End { .. }) {
             return;
         }
     }

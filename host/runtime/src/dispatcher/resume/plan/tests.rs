@@ -18,6 +18,7 @@ fn profile() -> Profile {
         name: "p".into(),
         digest: "d".into(),
         capabilities: "{}".into(),
+        admission: None,
         deadline: Duration::from_secs(1),
         settle: Duration::from_secs(1),
         can_query: true,
