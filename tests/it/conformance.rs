@@ -181,3 +181,33 @@ fn every_scenario_holds_over_json_rpc() {
     // The host's own calls, calls with a context, what follows on them, and the one scenario of callers without a credential.
     assert!((1..850).contains(&left_out), "{left_out} steps were left out");
 }
+
+/// A driver of a part sees how much of it is right: what it does not have is no failure, and pointers may be left aside.
+#[test]
+fn a_driver_of_a_part_is_told_its_own_score() {
+    let rig = Rig::new();
+    let answering = |answer: &str| {
+        // One answer for every call, under its own number.
+        format!("n=0; while read -r line; do n=$((n+1)); printf '{{\"id\":%d,{answer}}}\\n' $n; done")
+    };
+    let run = |answer: &str, more: &[&str]| {
+        let driver = answering(answer);
+        let mut args = vec!["conformance", "--json", "--group", "time", "--driver", &driver];
+        args.extend(more);
+        let ran = rig.run(&args);
+        let told: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
+        (ran.code, told)
+    };
+    let (code, told) = run("\"unusable\":\"not here\"", &[]);
+    assert_eq!((code, told["passed"].as_u64(), told["failed"].as_u64()), (1, Some(0), Some(0)), "nothing was answered");
+    let unusable = told["unusable"].as_u64().expect("a count");
+    assert!(unusable > 20, "{told}");
+    assert_eq!(told["groups"]["time"]["unusable"].as_u64(), Some(unusable));
+    let refusal = "\"error\":{\"code\":\"time-format\",\"pointer\":\"/nowhere\",\"detail\":\"\"}";
+    let passed = |told: &Value| told["passed"].as_u64().expect("a count");
+    let (_, with) = run(refusal, &[]);
+    let (_, without) = run(refusal, &["--without-pointers"]);
+    assert_eq!(passed(&with), 0);
+    assert!(passed(&without) > 20, "{without}");
+    assert_eq!(with["unusable"], 0);
+}

@@ -26,6 +26,7 @@ extern crate std;
 pub mod about;
 pub mod attestation;
 mod authority;
+pub mod characters;
 mod delivery;
 pub mod digest;
 pub mod documents;

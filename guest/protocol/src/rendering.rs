@@ -4,6 +4,7 @@
 //! one line, and characters that a reader would not see, or that could close somebody else's frame, stand as escapes.
 //! Nothing in the format asks a model to follow the content. See `spec/rendering.md`.
 
+use crate::characters::{frames, unseen};
 use crate::digest::sha256_text;
 use alloc::string::String;
 
@@ -43,31 +44,10 @@ impl Rendering {
     }
 }
 
-/// Whether a character stands as an escape: angle brackets, which frames of harnesses and chat formats are made of;
-/// DEL and the C1 controls; line and paragraph separators; what changes the direction of text; and what shows as nothing
-/// (Default_Ignorable_Code_Point of Unicode, with the interlinear annotation marks). In JSON text outside strings none of
-/// them occurs.
-fn hidden(character: char) -> bool {
-    matches!(character,
-        '<' | '>'
-        | '\u{7F}'..='\u{9F}'
-        | '\u{AD}'
-        | '\u{34F}'
-        | '\u{61C}'
-        | '\u{115F}'..='\u{1160}'
-        | '\u{17B4}'..='\u{17B5}'
-        | '\u{180B}'..='\u{180F}'
-        | '\u{200B}'..='\u{200F}'
-        | '\u{2028}'..='\u{202E}'
-        | '\u{2060}'..='\u{206F}'
-        | '\u{3164}'
-        | '\u{FE00}'..='\u{FE0F}'
-        | '\u{FEFF}'
-        | '\u{FFA0}'
-        | '\u{FFF0}'..='\u{FFFB}'
-        | '\u{1BCA0}'..='\u{1BCA3}'
-        | '\u{1D173}'..='\u{1D17A}'
-        | '\u{E0000}'..='\u{E0FFF}')
+/// Whether a character stands as an escape. In JSON text outside strings none of them occurs, and those of C0 are escaped
+/// inside strings already.
+const fn hidden(character: char) -> bool {
+    frames(character) || unseen(character)
 }
 
 /// Appends `character` as JSON escapes, one for each UTF-16 code unit.

@@ -123,12 +123,13 @@ pub fn escape(text: &str) -> String {
     safe
 }
 
+/// As `guest/protocol/src/characters.rs` lists them.
 fn acts(sign: char) -> bool {
     sign.is_control()
         || matches!(sign,
-            '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
             | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
-            | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
@@ -141,6 +142,13 @@ mod tests {
         assert_eq!(escape("a\u{1b}[31mb\r\n\t\u{7f}\u{9b}"), "a\\u001b[31mb\\u000d\\u000a\\u0009\\u007f\\u009b");
         assert_eq!(escape("\u{202e}\u{2066}\u{200f}\u{feff}\u{e0041}"), "\\u202e\\u2066\\u200f\\ufeff\\udb40\\udc41");
         assert_eq!(escape("Grüße, 世界 🙂 \\u0041"), "Grüße, 世界 🙂 \\u0041");
+    }
+
+    #[test]
+    fn what_acts_is_what_the_rules_call_unseen() {
+        for sign in '\0'..=char::MAX {
+            assert_eq!(acts(sign), threadmesh_native::unseen(sign), "{sign:?}");
+        }
     }
 
     #[test]

@@ -13,6 +13,9 @@ pub use error::{Refusal, error, failed, object};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+/// How many bytes the answers of a batch may have before the rest of its calls is refused.
+const ANSWERS_BYTES_MAX: usize = 8 << 20;
+
 /// How a call ended: the text of the `result` or of the `error` member of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -54,15 +57,28 @@ pub fn one_line(json: &str) -> String {
 
 /// Runs every call of a frame in order, each with `run`: the text to answer with, if anything is to be answered. A faulty
 /// call is answered with what the core made ready, and a notification is run and not answered.
+///
+/// The answers of a batch have a bound of bytes together: the call that would begin behind it is not run, nor are those after
+/// it, and each is refused with `backpressure`.
 pub fn run(frame: &Frame, mut run: impl FnMut(&Call) -> Answer) -> Option<String> {
-    let answers = frame.calls.iter().filter_map(|call| match &call.response {
-        Some(ready) => Some(ready.clone()),
-        None => {
-            let answer = run(call);
-            call.id.as_deref().map(|id| respond(id, &answer))
-        }
-    });
-    together(frame.batch, answers.collect())
+    let (mut answers, mut bytes) = (Vec::new(), 0_usize);
+    for call in &frame.calls {
+        let answer = match &call.response {
+            Some(ready) => Some(ready.clone()),
+            None if bytes > ANSWERS_BYTES_MAX => {
+                let full =
+                    error("backpressure", "the answers of this batch are too long together; this call was not run");
+                call.id.as_deref().map(|id| respond(id, &Answer::Error(full)))
+            }
+            None => {
+                let answer = run(call);
+                call.id.as_deref().map(|id| respond(id, &answer))
+            }
+        };
+        bytes += answer.as_ref().map_or(0, String::len);
+        answers.extend(answer);
+    }
+    together(frame.batch, answers)
 }
 
 /// The answer to a frame of which nothing is run: `error`, an `error` member, for each call that has an id.

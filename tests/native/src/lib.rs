@@ -14,6 +14,7 @@ pub mod twin;
 pub mod vectors;
 
 use threadmesh_protocol as protocol;
+pub use threadmesh_protocol::characters::unseen;
 use threadmesh_protocol::operations::Stepper;
 use threadmesh_runtime::{
     Core, CoreError, Outcome, Session,

@@ -4,7 +4,7 @@ use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::{Value, json};
 use std::fs;
 
-const ID: &str = "https://threadmesh.dev/spec/0.0-draft/openrpc.json";
+const ID: &str = "https://threadmesh.dev/core/0.0-draft/openrpc.json";
 
 fn document() -> Value {
     serde_json::from_str(&fs::read_to_string(xtask::root().join("spec/openrpc.json")).unwrap()).unwrap()

@@ -51,7 +51,7 @@ fn an_outside_validator_agrees_on_every_vector_that_a_schema_can_judge() {
                 continue;
             }
             let index = *compiled.entry(kind.clone()).or_insert_with(|| {
-                let id = format!("https://threadmesh.dev/spec/0.0-draft/{kind}.schema.json");
+                let id = format!("https://threadmesh.dev/core/0.0-draft/{kind}.schema.json");
                 compiler.compile(&id, &mut schemas).unwrap_or_else(|error| panic!("{error:#}"))
             });
             judged += 1;

@@ -48,10 +48,11 @@ impl Proposal {
         keys::numbered(COLLECTION, "open", &parts, now.saturating_add(1), None, most)
     }
 
-    /// The same for those that name one target.
-    pub fn find_aimed(tenant: &str, (task, incarnation): (&str, &str), now: i64) -> Query {
+    /// The same for those of one owner's tasks that name one target: anybody may name it, and none of them takes the places
+    /// of others.
+    pub fn find_aimed(tenant: &str, owner: &str, (task, incarnation): (&str, &str), now: i64) -> Query {
         let most = u32::try_from(limits::PROPOSALS_TARGET_MAX).unwrap_or(u32::MAX);
-        keys::numbered(COLLECTION, "aimed", &[tenant, incarnation, task], now.saturating_add(1), None, most)
+        keys::numbered(COLLECTION, "aimed", &[tenant, owner, incarnation, task], now.saturating_add(1), None, most)
     }
 
     /// Those that ended by `cutoff` and still say why they were asked for.
@@ -83,7 +84,8 @@ impl Proposal {
         }
         if self.state == machines::Proposal::INITIAL {
             entries.push(entry("open", &[tenant, &self.source.owner, &self.source.task, &end]));
-            entries.push(entry("aimed", &[tenant, &self.named.incarnation, &self.named.task, &end]));
+            entries
+                .push(entry("aimed", &[tenant, &self.source.owner, &self.named.incarnation, &self.named.task, &end]));
         }
         if self.reason.is_some() {
             entries.push(entry("purge", &[tenant, &keys::number(self.decided.unwrap_or(self.expires))]));

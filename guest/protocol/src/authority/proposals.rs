@@ -79,7 +79,7 @@ fn prefetch(cx: &mut Context<'_>, own: &Party, target: (&str, &str), proposal_id
     for query in [
         Proposal::find_row(&Proposal::id(tenant, proposal_id, &own.owner)),
         Proposal::find_open(tenant, own, cx.now),
-        Proposal::find_aimed(tenant, target, cx.now),
+        Proposal::find_aimed(tenant, &own.owner, target, cx.now),
         Box::find(&own.key(tenant)),
         keys::row(task::COLLECTION, &sibling.key(tenant)),
         Task::find(tenant, task, incarnation),
@@ -128,7 +128,7 @@ fn spend(cx: &mut Context<'_>, source: &Party, target: (&str, &str)) -> Flow<()>
     let count = |rows: usize| i64::try_from(rows).unwrap_or(i64::MAX);
     let open = cx.rows(&Proposal::find_open(cx.tenant(), source, cx.now))?.len();
     check(Rule::PP6, count(open) < limits::PROPOSALS_OPEN_MAX)?;
-    let aimed = cx.rows(&Proposal::find_aimed(cx.tenant(), target, cx.now))?.len();
+    let aimed = cx.rows(&Proposal::find_aimed(cx.tenant(), &source.owner, target, cx.now))?.len();
     check(Rule::PP7, count(aimed) < limits::PROPOSALS_TARGET_MAX)?;
     charge(cx, false, true, &keys::key(&[cx.tenant(), target.1, target.0]))
 }

@@ -16,7 +16,7 @@ use crate::kernel::{
     flow::Flow,
     keys,
     names::only,
-    pages::page,
+    pages::{page, scan},
     records::{Party, Row, parse, put_int, put_text},
     streams::Streams,
 };
@@ -149,14 +149,24 @@ fn consented(grant: &Grant) -> String {
 
 /// `tasks.listRelated`: whom a current grant relates a task to, in either direction, and what the grant shows of it.
 pub(crate) fn list_related(cx: &mut Context<'_>) -> Flow<String> {
-    let (own, query) = page_of(cx, |tenant, own, after, limit| Grant::find_of(tenant, own, true, after, limit))?;
-    let mut next = page(cx).0;
+    let (own, query) = page_of(cx, |tenant, own, after, limit| Grant::find_of(tenant, own, true, after, scan(limit)))?;
+    let (mut next, limit) = page(cx);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut grants = Vec::new();
-    for row in cx.rows(&query)? {
+    let found = cx.page(&query)?;
+    let mut more = found.more;
+    for row in &found.rows {
+        let grant = Grant::read(row)?.record;
+        // Grants that have ended stand in the index too: they are passed over, and do not end the page.
+        if grant.current(cx.now) && grants.len() == limit {
+            more = true;
+            break;
+        }
         next = keys::last_number(&row.key)?;
-        grants.push((next, Grant::read(row)?.record));
+        if grant.current(cx.now) {
+            grants.push((next, grant));
+        }
     }
-    grants.retain(|(_, grant)| grant.current(cx.now));
     for (_, grant) in &grants {
         let id = other(grant, &own).key(cx.tenant());
         cx.want(task::COLLECTION, &id);
@@ -175,6 +185,7 @@ pub(crate) fn list_related(cx: &mut Context<'_>) -> Flow<String> {
     }
     w.end_array();
     w.member_int("nextCursor", next);
+    w.member_bool("hasMore", more);
     w.end_object();
     Ok(w.finish())
 }

@@ -23,7 +23,7 @@ use crate::kernel::{
     flow::{Flow, Stop, damaged},
     guard::Moment,
     names::TaskName,
-    pages::patience,
+    pages::{PAGE_BYTES, patience, scan},
     records,
 };
 use crate::rules::check;
@@ -31,52 +31,98 @@ use crate::{Rule, time};
 use alloc::{string::String, vec::Vec};
 
 /// `mailbox.listPending`: undecided messages in their order. Messages that can never be acted on any more are left
-/// out; what is only deferred is shown with its time, so that a cursor never passes over it. With nothing to show and
-/// nothing behind it the step waits, where the caller has patience.
+/// out; what is only deferred is shown with its time, so that a cursor never passes over it. A page ends at so many
+/// messages or bytes, and says whether there is more behind it, shown or not: where everything that was looked at is left
+/// out, it is empty and there may still be more. With nothing to show and nothing behind it the step waits, where the
+/// caller has patience.
 pub(crate) fn list_pending(cx: &mut Context<'_>) -> Flow<String> {
     let name = TaskName::read(cx.params.member("receiver")?, None)?;
     let after = cx.params.maybe_int("afterCursor").unwrap_or(0);
     let limit = cx.params.maybe_int("limit").unwrap_or(50).clamp(1, limits::PAGE_MAX);
     let most = u32::try_from(limit).unwrap_or(1);
     let from = after.saturating_add(1);
+    let looked = scan(most);
     if let Some(own) = cx.own_party(name) {
-        cx.hint(&Life::find_open(cx.tenant(), &own, from, most));
+        cx.hint(&Life::find_open(cx.tenant(), &own, from, looked));
     }
     let own = cx.exact_task(name)?;
     check(Rule::OP4, own.record.live())?;
-    let page = cx.page(&Life::find_open(cx.tenant(), &own.record.party, from, most))?;
-    let mut lives = Vec::new();
-    for row in &page.rows {
-        lives.push(Life::read(row)?.record);
-    }
-    let next = lives.last().map_or(after, |life| life.cursor);
-    let items = lives.iter().map(|life| pending(cx, &own.record, life)).collect::<Vec<_>>();
-    let items = items.into_iter().collect::<Flow<Vec<_>>>()?;
-    if let Some(until) = patience(cx).filter(|_| !page.more && items.iter().all(Option::is_none)) {
+    let found = cx.page(&Life::find_open(cx.tenant(), &own.record.party, from, looked))?;
+    let lives = found.rows.iter().map(|row| Ok(Life::read(row)?.record)).collect::<Flow<Vec<_>>>()?;
+    let Page { shown, next, more } = page(cx, &own.record, &lives, most)?;
+    let (next, more) = (next.unwrap_or(after), more || found.more);
+    if let Some(until) = patience(cx).filter(|_| !more && shown.is_empty()) {
         return Err(Stop::Wait([own.id].into(), until));
     }
     let mut w = Writer::new();
     w.begin_object();
     w.key("items");
     w.begin_array();
-    for (life, message) in lives.iter().zip(items) {
-        if let Some(message) = message {
-            item(&mut w, life, &message, cx.now);
-        }
+    for life in shown {
+        let id = Life::id(cx.tenant(), &life.message, &life.sender);
+        let message = cx.lookup(message::COLLECTION, &id)?.ok_or_else(|| damaged("message"))?;
+        item(&mut w, life, &Message::read(message)?.record, cx.now);
     }
     w.end_array();
     w.member_int("nextCursor", next);
+    w.member_bool("hasMore", more);
     w.end_object();
     Ok(w.finish())
 }
 
-/// The text of a message that its receiver may still act on. Everything is asked for before the first answer, so
-/// that a whole page takes one round.
-fn pending(cx: &mut Context<'_>, receiver: &Task, life: &Life) -> Flow<Option<Message>> {
-    let (tenant, grant) = (cx.tenant(), &life.binding.grant);
-    let sender = cx.lookup(task::COLLECTION, &life.sender.key(tenant));
+/// What a page shows of the lives that were looked at, where the next one starts, and whether some of them are left.
+struct Page<'l> {
+    shown: Vec<&'l Life>,
+    next: Option<i64>,
+    more: bool,
+}
+
+/// The first lives whose messages their receiver may still act on, up to `most` and up to the bytes of a page. What is
+/// needed to judge them is asked for with the messages that come if nothing is left out, so that a page takes one round,
+/// and a second one where something is.
+fn page<'l>(cx: &mut Context<'_>, receiver: &Task, lives: &'l [Life], most: u32) -> Flow<Page<'l>> {
+    let tenant = cx.tenant();
+    let fresh = |life: &&Life| cx.now < life.expires;
+    for life in fill(lives.iter().filter(fresh), most).0 {
+        cx.want(message::COLLECTION, &Life::id(tenant, &life.message, &life.sender));
+    }
+    let mut judged = Vec::new();
+    for life in lives {
+        judged.push(actionable(cx, receiver, life));
+    }
+    let judged = judged.into_iter().collect::<Flow<Vec<_>>>()?;
+    let actionable = lives.iter().zip(&judged).filter(|(_, actionable)| **actionable).map(|(life, _)| life);
+    let (shown, more) = fill(actionable, most);
+    for life in &shown {
+        cx.want(message::COLLECTION, &Life::id(tenant, &life.message, &life.sender));
+    }
+    cx.fetch(&[])?;
+    let last = if more { shown.last().copied() } else { lives.last() };
+    Ok(Page { next: last.map(|life| life.cursor), shown, more })
+}
+
+/// As many lives as a page takes, and whether there are more.
+fn fill<'l>(lives: impl Iterator<Item = &'l Life>, most: u32) -> (Vec<&'l Life>, bool) {
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let (mut taken, mut bytes) = (Vec::new(), 0_i64);
+    for life in lives {
+        bytes = bytes.saturating_add(life.size.unwrap_or(0));
+        if taken.len() == most || (bytes > PAGE_BYTES && !taken.is_empty()) {
+            return (taken, true);
+        }
+        taken.push(life);
+    }
+    (taken, false)
+}
+
+/// Whether the receiver of a message may still act on it.
+fn actionable(cx: &mut Context<'_>, receiver: &Task, life: &Life) -> Flow<bool> {
+    if cx.now >= life.expires {
+        return Ok(false);
+    }
+    let grant = &life.binding.grant;
+    let sender = cx.lookup(task::COLLECTION, &life.sender.key(cx.tenant()));
     let granted = if grant.is_empty() { Ok(None) } else { cx.lookup(grant::COLLECTION, grant) };
-    let message = cx.lookup(message::COLLECTION, &Life::id(tenant, &life.message, &life.sender));
     let sender = sender?.map(Task::read).transpose()?;
     let granted = granted?.map(Grant::read).transpose()?;
     let gate = Gate {
@@ -90,11 +136,7 @@ fn pending(cx: &mut Context<'_>, receiver: &Task, life: &Life) -> Flow<Option<Me
         freshness: life.freshness.as_deref(),
         now: cx.now,
     };
-    if cx.now >= life.expires || gate.judge().is_err() {
-        return Ok(None);
-    }
-    let message = message?.ok_or_else(|| damaged("message"))?;
-    Ok(Some(Message::read(message)?.record))
+    Ok(gate.judge().is_ok())
 }
 
 fn item(w: &mut Writer, life: &Life, message: &Message, now: i64) {

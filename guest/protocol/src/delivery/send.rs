@@ -17,7 +17,7 @@ use crate::generated::limits;
 use crate::generated::machines::{Decision, Delivery, DeliveryEvent, Outcome};
 use crate::json::{Value, Writer};
 use crate::kernel::{
-    PrincipalKind,
+    PrincipalKind, Query, Stored,
     audit::detail,
     boxes::{self, Box},
     context::Context,
@@ -243,7 +243,7 @@ pub(crate) fn prefetch(cx: &mut Context<'_>, envelope: &Envelope<'_>) -> Flow<()
         }
     }
     if let Some(parent) = &envelope.parent {
-        queries.push(Life::find_message(tenant, parent));
+        queries.extend(own_parents(tenant, parent, incarnation, envelope.target.1));
     }
     cx.fetch(&queries.iter().collect::<Vec<_>>())
 }
@@ -356,13 +356,29 @@ fn owns_both(cx: &Context<'_>, sender: &Party, receiver: &Party) -> bool {
     cx.principal.kind == PrincipalKind::User && sender.owner == owner && receiver.owner == owner
 }
 
-/// The message that this one answers, if it names one that its sender sent or received.
+/// The message that this one answers, if it names one that its sender sent or received. It is looked for first among what
+/// the two of them sent, so that no third party can hide it behind messages of the same id.
 fn parent(cx: &mut Context<'_>, envelope: &Envelope<'_>, sender: &Party) -> Flow<Option<Row<Life>>> {
     let Some(parent) = &envelope.parent else { return Ok(None) };
+    for query in own_parents(cx.tenant(), parent, &sender.incarnation, envelope.target.1) {
+        if let Some(life) = own(cx.crowd(&query)?, sender)? {
+            return Ok(Some(life));
+        }
+    }
     let query = Life::find_message(cx.tenant(), parent);
-    for row in cx.crowd(&query)? {
+    own(cx.crowd(&query)?, sender)
+}
+
+/// The lives among which most parents are: what the sender sent, and what the receiver did.
+fn own_parents(tenant: &str, parent: &str, sender: &str, receiver: &str) -> [Query; 2] {
+    [receiver, sender].map(|incarnation| Life::find(tenant, parent, incarnation))
+}
+
+/// The first of `rows` that `party` sent or received.
+fn own(rows: &[Stored], party: &Party) -> Flow<Option<Row<Life>>> {
+    for row in rows {
         let life = Life::read(row)?;
-        if life.record.sender == *sender || life.record.receiver == *sender {
+        if life.record.sender == *party || life.record.receiver == *party {
             return Ok(Some(life));
         }
     }
@@ -414,6 +430,7 @@ fn life(
         freshness: envelope.freshness.clone(),
         expires: envelope.expires,
         digest: envelope.digest.into(),
+        size: i64::try_from(envelope.text.len()).ok(),
         cursor,
         hops,
         binding: Binding::to(grant),

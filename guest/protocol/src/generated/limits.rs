@@ -34,7 +34,7 @@ pub const PROPOSAL_LIFETIME_MS_MAX: i64 = 2592000000;
 /// Pending relationship proposals of one task, over its incarnations. Unit: count.
 pub const PROPOSALS_OPEN_MAX: i64 = 16;
 
-/// Pending relationship proposals that name one target. Unit: count.
+/// Pending relationship proposals of one owner's tasks that name one target. Unit: count.
 pub const PROPOSALS_TARGET_MAX: i64 = 64;
 
 /// How long a mailbox claim lives. Unit: ms.

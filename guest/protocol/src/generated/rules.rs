@@ -647,7 +647,7 @@ pub enum Rule {
     SH7,
     /// An id, digest or code has the prefix, the characters and the length of its kind. (pattern)
     SH8,
-    /// A free identifier has no control or invisible character (C0, C1, DEL, U+200B to U+200F, U+2028 to U+202E, U+2060 to U+206F, U+FEFF) and no white space at its edges. (pattern of identifiers)
+    /// A free identifier has no control character (C0, C1, DEL), no angle bracket and no character that shows as nothing or changes the direction of text, as rendering.md lists them, and no white space at its edges. (pattern of identifiers)
     SH9,
     /// A signature is base64url without padding in its one canonical form. (pattern of signatures)
     SH10,
@@ -713,7 +713,7 @@ pub enum Rule {
     PP5,
     /// The proposing task has room for another open proposal, counted over its incarnations. (delivery rule 8; weaknesses A10)
     PP6,
-    /// The named target has room for another open proposal, whether or not it exists. (delivery rule 8; weaknesses A10)
+    /// The tasks of the same owner have few enough open proposals to the named target, whether or not it exists. (delivery rule 8; weaknesses A10)
     PP7,
     /// A proposal is rejected by the owner of its target or a policy. (weaknesses D)
     PP9,
@@ -1062,7 +1062,7 @@ const TABLE: &[Entry] = &[
     Entry("SH-6", Code::ParamsInvalid, "A text has at least its least number of code points.", true),
     Entry("SH-7", Code::ParamsInvalid, "A text has at most its greatest number of code points.", true),
     Entry("SH-8", Code::ParamsInvalid, "An id, digest or code has the prefix, the characters and the length of its kind.", true),
-    Entry("SH-9", Code::ParamsInvalid, "A free identifier has no control or invisible character (C0, C1, DEL, U+200B to U+200F, U+2028 to U+202E, U+2060 to U+206F, U+FEFF) and no white space at its edges.", true),
+    Entry("SH-9", Code::ParamsInvalid, "A free identifier has no control character (C0, C1, DEL), no angle bracket and no character that shows as nothing or changes the direction of text, as rendering.md lists them, and no white space at its edges.", true),
     Entry("SH-10", Code::ParamsInvalid, "A signature is base64url without padding in its one canonical form.", true),
     Entry("SH-11", Code::ParamsInvalid, "A time is an RFC 3339 date-time by rules TM-1 to TM-6.", true),
     Entry("SH-12", Code::ParamsInvalid, "A whole number has no fraction.", true),
@@ -1095,7 +1095,7 @@ const TABLE: &[Entry] = &[
     Entry("PP-4", Code::RelationshipProposalInvalid, "createdAt of a proposal is not further in the future than the allowed skew.", true),
     Entry("PP-5", Code::RelationshipProposalInvalid, "A proposal lives no longer than allowed.", true),
     Entry("PP-6", Code::Backpressure, "The proposing task has room for another open proposal, counted over its incarnations.", true),
-    Entry("PP-7", Code::Backpressure, "The named target has room for another open proposal, whether or not it exists.", true),
+    Entry("PP-7", Code::Backpressure, "The tasks of the same owner have few enough open proposals to the named target, whether or not it exists.", true),
     Entry("PP-9", Code::ProposalDecisionDenied, "A proposal is rejected by the owner of its target or a policy.", true),
     Entry("PP-10", Code::ProposalDecisionDenied, "A proposal is withdrawn by its source task, a later incarnation of it, its owner or a policy.", true),
     Entry("SM-1", Code::GrantNotActive, "A summary is published under a current grant towards its task: not revoked, not superseded, not past its expiry, and consented to where it asks for that.", true),

@@ -101,7 +101,7 @@ pub(crate) static SHAPES: &[Shape] = &[
     Shape::Integer { min: 0, max: 32 }, Shape::Object { first: 11, count: 3, min: 0 },
     Shape::Enum { first: 17, count: 6 }, Shape::Boolean, Shape::Object { first: 14, count: 2, min: 0 },
     Shape::DateTime, Shape::Object { first: 16, count: 16, min: 0 }, Shape::Identifier { min: 1, max: 100 },
-    Shape::Identifier { min: 0, max: 200 }, Shape::Object { first: 32, count: 2, min: 0 },
+    Shape::Text { min: 0, max: 200 }, Shape::Object { first: 32, count: 2, min: 0 },
     Shape::Array { item: 3, min: 1, max: 4, unique: true }, Shape::Array { item: 18, min: 1, max: 6, unique: true },
     Shape::Enum { first: 23, count: 3 }, Shape::Enum { first: 26, count: 3 }, Shape::Enum { first: 29, count: 3 },
     Shape::ConstText(58), Shape::Enum { first: 32, count: 3 }, Shape::Object { first: 34, count: 13, min: 0 },

@@ -16,6 +16,15 @@ pub(crate) fn page(cx: &Context<'_>) -> (i64, u32) {
     (after, u32::try_from(limit).unwrap_or(1))
 }
 
+/// How many rows are looked at for a page of `limit` rows of a list in which some are hidden from the caller.
+pub(crate) fn scan(limit: u32) -> u32 {
+    let most = u32::try_from(limits::PAGE_MAX).unwrap_or(u32::MAX);
+    limit.saturating_mul(2).clamp(16, most)
+}
+
+/// How many bytes the documents of a page may have; one alone may have more.
+pub(crate) const PAGE_BYTES: i64 = limits::DOCUMENT_BYTES_MAX;
+
 /// Until when a read with nothing to tell waits: nothing where the caller does not wait, or the time is over.
 pub(crate) fn patience(cx: &Context<'_>) -> Option<i64> {
     let timeout = cx.params.maybe_int("timeoutMs").unwrap_or(0).clamp(0, limits::WAIT_MS_MAX);

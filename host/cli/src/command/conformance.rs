@@ -25,8 +25,9 @@ const SHOWN_MAX: usize = 50;
   threadmesh conformance --driver-jsonrpc
   threadmesh conformance --driver-jsonrpc mesh.db.run/socket --token-file operator.token
 
-A driver reads calls and writes answers as JSON lines on stdio: spec/conformance/README.md.
-Exit codes: 0 all pass, 1 some fail, 2 the driver or the vectors are unusable.")]
+A driver reads calls and writes answers as JSON lines on stdio: spec/conformance/README.md. Vectors that it answers with
+`unusable` are left out and counted.
+Exit codes: 0 all pass, 1 some fail or none was answered, 2 the driver or the vectors are unusable.")]
 pub struct Arguments {
     /// A command that answers JSON lines
     #[arg(long, value_name = "CMD", conflicts_with = "driver_jsonrpc")]
@@ -35,6 +36,9 @@ pub struct Arguments {
     /// own on fresh databases, which perform the scenarios too
     #[arg(long, value_name = "PATH", num_args = 0..=1)]
     driver_jsonrpc: Option<Option<PathBuf>>,
+    /// Do not compare the pointers of refusals, only their codes
+    #[arg(long)]
+    without_pointers: bool,
     #[command(flatten)]
     token: target::TokenArguments,
     /// Only this group; may be given more than once
@@ -54,6 +58,8 @@ struct Count {
     skipped_steps: usize,
     /// Vectors of functions that the driver does not have.
     skipped: usize,
+    /// Vectors that a driver of a part has no use for.
+    unusable: usize,
     accepting: usize,
     rejecting: usize,
 }
@@ -69,7 +75,11 @@ pub fn run(arguments: &Arguments, printer: Printer) -> Outcome {
         return Err(Failure::unusable("group-unknown", format_args!("no vectors of group {group:?}"), groups(&files)));
     }
     let wanted = |file: &File| arguments.group.is_empty() || arguments.group.contains(&file.group);
-    let files: Vec<File> = files.into_iter().filter(wanted).collect();
+    let mut files: Vec<File> = files.into_iter().filter(wanted).collect();
+    if arguments.without_pointers {
+        let errors = files.iter_mut().flat_map(|file| &mut file.vectors).filter_map(|vector| vector.error.as_mut());
+        errors.filter_map(Value::as_object_mut).for_each(|error| drop(error.remove("pointer")));
+    }
     if files.iter().all(|file| file.vectors.is_empty()) {
         return Err(Failure::unusable("vectors-missing", "there is not one vector", "name another folder or group"));
     }
@@ -103,8 +113,13 @@ fn report(files: &[File], driver: &mut dyn Driver, printer: Printer) -> Outcome 
                 count.skipped += 1;
                 continue;
             }
+            let answer = driver.answer(&vector.function, &vector.args)?;
+            if driver.partial() && answer.get("unusable").is_some() {
+                count.unusable += 1;
+                continue;
+            }
             *(if vector.ok.is_some() { &mut count.accepting } else { &mut count.rejecting }) += 1;
-            match judge(vector, &driver.answer(&vector.function, &vector.args)?) {
+            match judge(vector, &answer) {
                 Verdict::Passed => count.passed += 1,
                 Verdict::Skipped(steps) => {
                     count.passed += 1;
@@ -120,12 +135,14 @@ fn report(files: &[File], driver: &mut dyn Driver, printer: Printer) -> Outcome 
     }
     let failed: usize = counts.values().map(|count| count.failed).sum();
     let passed: usize = counts.values().map(|count| count.passed).sum();
-    let members = |count: &Count| json!({"passed": count.passed, "failed": count.failed, "skipped": count.skipped, "skippedSteps": count.skipped_steps, "accepting": count.accepting, "rejecting": count.rejecting});
+    let members = |count: &Count| json!({"passed": count.passed, "failed": count.failed, "skipped": count.skipped, "unusable": count.unusable, "skippedSteps": count.skipped_steps, "accepting": count.accepting, "rejecting": count.rejecting});
     let groups: serde_json::Map<String, Value> =
         counts.iter().map(|(group, count)| ((*group).to_owned(), members(count))).collect();
-    let value = json!({"passed": passed, "failed": failed, "groups": groups, "failing": failing});
+    let unusable: usize = counts.values().map(|count| count.unusable).sum();
+    let value = json!({"passed": passed, "failed": failed, "unusable": unusable, "groups": groups, "failing": failing});
     printer.show(&value, || for_people(&counts, &failing, passed, failed));
-    Ok(if failed == 0 { Exit::Accepted } else { Exit::Refused })
+    let answered = passed > 0 || unusable == 0;
+    Ok(if failed == 0 && answered { Exit::Accepted } else { Exit::Refused })
 }
 
 fn for_people(counts: &BTreeMap<&str, Count>, failing: &[Value], passed: usize, failed: usize) -> Vec<String> {
@@ -141,12 +158,14 @@ fn for_people(counts: &BTreeMap<&str, Count>, failing: &[Value], passed: usize, 
         lines.push(format!("… and {} more; --json lists them all", failing.len() - SHOWN_MAX));
     }
     for (group, count) in counts {
-        let Count { passed, failed, skipped_steps, skipped, accepting, rejecting } = count;
+        let Count { passed, failed, skipped_steps, skipped, unusable, accepting, rejecting } = count;
         let left_out = |number: &usize, what: &str| match number {
             0 => String::new(),
             number => format!(", {number} {what} left out"),
         };
-        let skipped = [left_out(skipped, "vectors"), left_out(skipped_steps, "steps")].concat();
+        let skipped =
+            [left_out(skipped, "vectors"), left_out(unusable, "unusable vectors"), left_out(skipped_steps, "steps")]
+                .concat();
         lines.push(format!(
             "{group:16} {passed:6} passed {failed:4} failed  ({accepting} accepting, {rejecting} rejecting{skipped})"
         ));

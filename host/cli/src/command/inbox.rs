@@ -64,10 +64,26 @@ fn withhold(page: &mut Value) {
     }
 }
 
-/// One page of the mailbox; where it is empty, it is waited for up to `patience` milliseconds.
-pub fn page(mesh: &mut dyn Mesh, receiver: &TaskName, after: u64, limit: u32, patience: u64) -> Result<Value, Failure> {
-    let params = json!({"receiver": receiver.to_json(), "afterCursor": after, "limit": limit, "timeoutMs": patience});
-    mesh.value("mailbox.listPending", &params)
+/// One page of the mailbox, the first in which there is something; where there is nothing at all, it is waited for up to
+/// `patience` milliseconds.
+pub fn page(
+    mesh: &mut dyn Mesh,
+    receiver: &TaskName,
+    mut after: u64,
+    limit: u32,
+    patience: u64,
+) -> Result<Value, Failure> {
+    loop {
+        let params =
+            json!({"receiver": receiver.to_json(), "afterCursor": after, "limit": limit, "timeoutMs": patience});
+        let page = mesh.value("mailbox.listPending", &params)?;
+        // What nobody can act on any more is passed over.
+        let next = page["nextCursor"].as_u64().filter(|next| *next > after);
+        match next.filter(|_| page["hasMore"] == true && page["items"].as_array().is_some_and(Vec::is_empty)) {
+            Some(next) => after = next,
+            None => return Ok(page),
+        }
+    }
 }
 
 fn for_people(receiver: &TaskName, page: &Value, arguments: &Arguments) -> Vec<String> {
@@ -76,8 +92,8 @@ fn for_people(receiver: &TaskName, page: &Value, arguments: &Arguments) -> Vec<S
         return vec![format!("nothing is waiting for {receiver}")];
     }
     let mut lines: Vec<String> = items.iter().flat_map(|item| one(item, arguments.content)).collect();
-    if !arguments.follow && items.len() as u64 >= u64::from(arguments.limit) {
-        lines.push(format!("there may be more: --after {}", page["nextCursor"]));
+    if !arguments.follow && page["hasMore"] == true {
+        lines.push(format!("there is more: --after {}", page["nextCursor"]));
     }
     lines
 }

@@ -13,6 +13,11 @@ pub trait Driver {
     /// The answer to one call. An error ends the run: the driver itself is gone.
     fn answer(&mut self, function: &str, args: &Map<String, Value>) -> Result<Value, Failure>;
 
+    /// Whether it may be an implementation of a part: what it says it has no use for is then left out, and counted.
+    fn partial(&self) -> bool {
+        false
+    }
+
     /// Whether the driver can be asked for this function at all; vectors of others are left out, and counted.
     fn knows(&self, _function: &str) -> bool {
         true
@@ -83,6 +88,10 @@ impl Process {
 }
 
 impl Driver for Process {
+    fn partial(&self) -> bool {
+        true
+    }
+
     fn answer(&mut self, function: &str, args: &Map<String, Value>) -> Result<Value, Failure> {
         self.next += 1;
         let call = json!({"id": self.next, "function": function, "args": args}).to_string();

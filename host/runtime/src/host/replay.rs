@@ -43,7 +43,7 @@ impl ReplayFiles {
         if !self.keep_content {
             blot::texts(&mut args, &mut digests);
         }
-        let record = json!({
+        let mut record = json!({
             "version": 1,
             "component": threadmesh_artifact::CORE_DIGEST,
             "function": function,
@@ -52,7 +52,14 @@ impl ReplayFiles {
             "contentKept": self.keep_content,
             "digests": digests,
         });
-        let text = format!("{record:#}\n");
+        let mut text = format!("{record:#}\n");
+        if text.len() as u64 > BYTES_MAX {
+            // What it was asked is too much to keep; that it was, and what became of it, is not.
+            record["args"] = Value::Null;
+            record["digests"] = json!({});
+            record["leftOut"] = json!({"bytes": text.len()});
+            text = format!("{record:#}\n");
+        }
         let length = text.len() as u64;
         if length <= BYTES_MAX && make_room(&self.directory, length).is_ok() {
             let number = self.number.fetch_add(1, Relaxed);

@@ -8,18 +8,33 @@ use threadmesh_runtime::client::types::{
     MailboxListPendingResultItemsItem, MessageStates, MessagesGetDisposition,
 };
 
+/// How many pages without a message are passed over in one call.
+const EMPTY_PAGES_MAX: usize = 100;
+
 /// Undecided messages, without what their senders wrote.
 pub fn inbox(call: &ToolCall) -> Result<Value, ToolFault> {
     let mut params = MailboxListPending::new(call.own_task()?);
     params.after_cursor = call.number("after");
     params.limit = Some(call.number("limit").unwrap_or(20));
-    let page = call.client().mailbox_list_pending(&params).send()?;
-    let note = match page.items.is_empty() {
-        true => "Nothing is undecided. wait tells when something arrives.",
-        false => "Decide each with ack; read gives the text of what you accepted.",
+    let mut page = call.client().mailbox_list_pending(&params).send()?;
+    // Messages that nobody can act on any more are passed over by pages that may be empty.
+    for _ in 0..EMPTY_PAGES_MAX {
+        if !page.items.is_empty() || !page.has_more {
+            break;
+        }
+        params.after_cursor = Some(page.next_cursor);
+        page = call.client().mailbox_list_pending(&params).send()?;
+    }
+    let note = match (page.items.is_empty(), page.has_more) {
+        (true, false) => "Nothing is undecided. wait tells when something arrives.",
+        (true, true) => "Nothing here can be acted on any more, and more follows: call again with after = nextCursor.",
+        (false, true) => {
+            "Decide each with ack; read gives the text of what you accepted. More follows after nextCursor."
+        }
+        (false, false) => "Decide each with ack; read gives the text of what you accepted.",
     };
     let items: Vec<Value> = page.items.iter().map(metadata).collect();
-    Ok(json!({"items": items, "nextCursor": page.next_cursor, "note": note}))
+    Ok(json!({"items": items, "nextCursor": page.next_cursor, "hasMore": page.has_more, "note": note}))
 }
 
 fn metadata(item: &MailboxListPendingResultItemsItem) -> Value {

@@ -28,7 +28,8 @@ pub fn related(call: &ToolCall) -> Result<Value, ToolFault> {
             "expiresAt": item.expires_at,
         })
     };
-    Ok(json!({"items": page.items.iter().map(item).collect::<Vec<_>>(), "nextCursor": page.next_cursor}))
+    let items: Vec<Value> = page.items.iter().map(item).collect();
+    Ok(json!({"items": items, "nextCursor": page.next_cursor, "hasMore": page.has_more}))
 }
 
 /// Asks for a grant.

@@ -232,6 +232,10 @@ fn task() -> Value {
     closed(&["taskId", "incarnationId"], json!({"taskId": id("A task."), "incarnationId": id("Its incarnation.")}))
 }
 
+fn has_more() -> Value {
+    json!({"type": "boolean", "description": "Whether there is more behind nextCursor, also where nothing is here."})
+}
+
 fn answered() -> Value {
     json!({"type": ["string", "null"], "description": "The message that it answers."})
 }
@@ -289,10 +293,11 @@ fn inbox() -> Described {
             }),
         ),
         output: closed(
-            &["items", "nextCursor", "note"],
+            &["items", "nextCursor", "hasMore", "note"],
             json!({
                 "items": {"type": "array", "maxItems": 100, "items": item},
                 "nextCursor": cursor("Where the next page starts."),
+                "hasMore": has_more(),
                 "note": text(500, "What to do with it."),
             }),
         ),
@@ -503,10 +508,11 @@ fn related() -> Described {
             }),
         ),
         output: closed(
-            &["items", "nextCursor"],
+            &["items", "nextCursor", "hasMore"],
             json!({
                 "items": {"type": "array", "maxItems": 100, "items": item},
                 "nextCursor": cursor("Where the next page starts."),
+                "hasMore": has_more(),
             }),
         ),
     }

@@ -1,5 +1,6 @@
 //! The forms of texts.
 
+use crate::characters::{frames, unseen};
 use alloc::vec::Vec;
 
 /// Whether no text stands twice. Every pair is compared: for short lists.
@@ -25,22 +26,10 @@ pub(super) fn at_most(text: &str, max: u16) -> bool {
     max == usize::from(u16::MAX) || text.len() <= max || text.chars().nth(max).is_none()
 }
 
-/// Whether `text` is without control and invisible characters, and without white space at its edges.
+/// Whether `text` is without control and invisible characters and angle brackets, and without white space at its edges.
 pub(super) fn is_plain(text: &str) -> bool {
     let edges = !text.starts_with(char::is_whitespace) && !text.ends_with(char::is_whitespace);
-    edges && !text.chars().any(is_invisible)
-}
-
-const fn is_invisible(char: char) -> bool {
-    matches!(
-        char,
-        '\0'..='\u{1f}'
-            | '\u{7f}'..='\u{9f}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-    )
+    edges && !text.chars().any(|character| unseen(character) || frames(character))
 }
 
 /// Whether `text` is `prefix`, a letter or digit, and `min` to `max` of letters, digits, `.`, `_`, `:` and `-`.

@@ -30,6 +30,8 @@ pub(crate) struct Life {
     pub expires: i64,
     /// The envelope's digest.
     pub digest: String,
+    /// How many bytes the envelope has, so that a page is known before it is read.
+    pub size: Option<i64>,
     /// Its order number in the receiver's mailbox.
     pub cursor: i64,
     /// Length of the causal chain before it.
@@ -96,6 +98,7 @@ impl Life {
             freshness: from.maybe_document(",\"freshness\":")?,
             expires: from.integer(",\"expires\":")?,
             digest: from.text(",\"digest\":")?,
+            size: from.maybe_integer(",\"size\":")?,
             cursor: from.integer(",\"cursor\":")?,
             hops: from.integer(",\"hops\":")?,
             binding: from.object(",\"binding\":", Binding::take)?,
@@ -130,6 +133,7 @@ impl Life {
         to.maybe_document(",\"freshness\":", self.freshness.as_deref());
         to.integer(",\"expires\":", self.expires);
         to.text(",\"digest\":", &self.digest);
+        to.maybe_integer(",\"size\":", self.size);
         to.integer(",\"cursor\":", self.cursor);
         to.integer(",\"hops\":", self.hops);
         to.object(",\"binding\":", &self.binding, Binding::put);

@@ -118,22 +118,23 @@ fn waiting_for_mail_ends_by_a_message_or_by_the_host() {
     request = world.request(&bridge, "mailbox.listPending", with(params, json!({"afterCursor": 1})));
     assert!(matches!(world.turn(&request), Turn::Wait(..)), "what was seen before does not end it");
     request.cursor = Some("timeout".into());
-    assert_eq!(answered(&mut world, &request), json!({"items": [], "nextCursor": 1}));
+    assert_eq!(answered(&mut world, &request), json!({"items": [], "nextCursor": 1, "hasMore": false}));
 }
 
 #[test]
 fn a_full_page_without_anything_to_act_on_is_no_reason_to_wait() {
     let mut world = World::new();
     let (survey, bridge) = world.pair("peer");
-    for number in 1..=3 {
-        world.send(&survey, &bridge, &alloc::format!("msg_river-000{number}"), "suggest");
+    for number in 1..=20 {
+        world.send(&survey, &bridge, &alloc::format!("msg_river-{number:04}"), "suggest");
     }
     world.now += 2 * 86_400_000 * 30;
     let params =
         |after: i64| json!({"receiver": reference(&bridge), "afterCursor": after, "limit": 2, "timeoutMs": 1000});
     let request = world.request(&bridge, "mailbox.listPending", params(0));
-    assert_eq!(answered(&mut world, &request), json!({"items": [], "nextCursor": 2}), "there is more behind it");
-    let request = world.request(&bridge, "mailbox.listPending", params(2));
+    let behind = json!({"items": [], "nextCursor": 16, "hasMore": true});
+    assert_eq!(answered(&mut world, &request), behind, "there is more behind it");
+    let request = world.request(&bridge, "mailbox.listPending", params(16));
     assert!(matches!(world.turn(&request), Turn::Wait(..)));
 }
 
@@ -180,10 +181,35 @@ fn a_page_of_mail_takes_two_rounds_and_no_boxes() {
         world.call(&bridge, "mailbox.listPending", params)
     };
     let first = list(0);
-    assert!(first.rows_read <= 10 + 10 + 3, "{} rows", first.rows_read);
+    assert!(first.rows_read <= 20 + 10 + 3, "{} rows", first.rows_read);
     let first = first.ok();
     assert_eq!((first["items"].as_array().unwrap().len(), &first["nextCursor"]), (10, &json!(10)));
     assert_eq!(list(10).ok()["items"][9]["cursor"], 20);
     assert_eq!(list(20).ok()["nextCursor"], 20);
     assert_eq!(world.mailbox(&party(&bridge)).open, 20);
+}
+
+/// A hundred messages of a megabyte were one answer, and a trap.
+#[test]
+fn a_page_of_mail_ends_at_so_many_bytes() {
+    let mut world = World::new();
+    let (survey, bridge) = world.pair("peer");
+    for number in 1..=14 {
+        let mut params = message(world.now, &survey, &bridge, &alloc::format!("msg_large-{number:04}"), "suggest");
+        params["envelope"]["content"] = "\u{1f40b}".repeat(20_000).into();
+        world.call(&survey, "messages.send", params).ok();
+    }
+    let (mut after, mut pages) = (0, Vec::new());
+    loop {
+        let params = json!({"receiver": reference(&bridge), "afterCursor": after, "limit": 100});
+        let page = world.call(&bridge, "mailbox.listPending", params).ok();
+        let items = page["items"].as_array().unwrap();
+        assert!(!items.is_empty() && page.to_string().len() < 1_200_000, "{} items", items.len());
+        pages.push(items.len());
+        if page["hasMore"] == false {
+            break;
+        }
+        after = page["nextCursor"].as_i64().unwrap();
+    }
+    assert_eq!((pages.len(), pages.iter().sum::<usize>()), (2, 14), "{pages:?}");
 }

@@ -1,7 +1,7 @@
 //! `threadmesh task list`.
 
 use super::{Owned, owner};
-use crate::command::token;
+use crate::command::{inbox, token};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::mesh::Mesh;
 use crate::target::TaskName;
@@ -75,9 +75,18 @@ fn row(mesh: &mut dyn Mesh, entry: &Entry) -> Result<Value, Failure> {
 /// How many messages wait, as the task itself sees them.
 fn undecided(mesh: &mut dyn Mesh, entry: &Entry) -> Result<Value, Failure> {
     let receiver = TaskName::of(&entry.principal)?;
-    let params = json!({"receiver": receiver.to_json(), "limit": COUNTED});
-    let page = visible(mesh.value("mailbox.listPending", &params))?;
-    Ok(page["items"].as_array().map_or(Value::Null, |items| json!(items.len())))
+    let (mut count, mut after) = (0, 0);
+    // A page may be short, or empty, and have more behind it.
+    while count < COUNTED {
+        let page = visible(inbox::page(mesh, &receiver, after, COUNTED as u32, 0))?;
+        let Some(items) = page["items"].as_array() else { return Ok(Value::Null) };
+        count += items.len();
+        match page["nextCursor"].as_u64().filter(|next| page["hasMore"] == true && *next > after) {
+            Some(next) => after = next,
+            None => break,
+        }
+    }
+    Ok(json!(count.min(COUNTED)))
 }
 
 /// What was answered; null where it may not be seen.

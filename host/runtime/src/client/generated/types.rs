@@ -4017,13 +4017,16 @@ pub struct MailboxListPendingResult {
     /// `nextCursor`
     #[serde(rename = "nextCursor")]
     pub next_cursor: i64,
+    /// Whether there is more behind the cursor: also a page without items may have more behind it.
+    #[serde(rename = "hasMore")]
+    pub has_more: bool,
 }
 
 impl MailboxListPendingResult {
     /// With the members that must be there, and no others.
     #[must_use]
-    pub fn new(items: Vec<MailboxListPendingResultItemsItem>, next_cursor: i64) -> Self {
-        MailboxListPendingResult { items, next_cursor }
+    pub fn new(items: Vec<MailboxListPendingResultItemsItem>, next_cursor: i64, has_more: bool) -> Self {
+        MailboxListPendingResult { items, next_cursor, has_more }
     }
 }
 
@@ -7057,13 +7060,16 @@ pub struct TasksListRelatedResult {
     /// `nextCursor`
     #[serde(rename = "nextCursor")]
     pub next_cursor: i64,
+    /// Whether there is more behind the cursor: also a page without items may have more behind it.
+    #[serde(rename = "hasMore")]
+    pub has_more: bool,
 }
 
 impl TasksListRelatedResult {
     /// With the members that must be there, and no others.
     #[must_use]
-    pub fn new(items: Vec<TasksListRelatedResultItemsItem>, next_cursor: i64) -> Self {
-        TasksListRelatedResult { items, next_cursor }
+    pub fn new(items: Vec<TasksListRelatedResultItemsItem>, next_cursor: i64, has_more: bool) -> Self {
+        TasksListRelatedResult { items, next_cursor, has_more }
     }
 }
 

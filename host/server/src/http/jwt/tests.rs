@@ -316,6 +316,23 @@ fn keys_that_must_not_be_there_are_refused() {
     assert_eq!(jwt.admit(&hmac.unwrap()).err(), Some(Denied::Invalid), "an RSA key is no secret");
 }
 
+/// With a key that was made for this test and is used nowhere else.
+#[test]
+fn rsa_signatures_of_both_paddings_let_in() {
+    let rig = Rig::new();
+    let key = EncodingKey::from_rsa_der(include_bytes!("rsa.der"));
+    rig.publish(&[public(&key, Algorithm::RS256, "rsa")]);
+    let token = |algorithm| encode(&header(algorithm, "rsa"), &claims(&json!({})), &key).unwrap();
+    for (algorithm, name) in [(Algorithm::RS256, "RS256"), (Algorithm::PS256, "PS256")] {
+        rig.publish(&[public(&key, algorithm, "rsa")]);
+        rig.write("jwt.toml", &CONFIG.replace("\"EdDSA\"", &format!("{name:?}")));
+        let (entry, _) = rig.jwt().admit(&token(algorithm)).unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        assert_eq!(entry.principal.id, "alice");
+        let other = if name == "RS256" { Algorithm::PS256 } else { Algorithm::RS256 };
+        assert_eq!(rig.jwt().admit(&token(other)).err(), Some(Denied::Invalid), "{name} is not the other one");
+    }
+}
+
 #[test]
 fn configurations_that_would_let_in_too_much_are_refused() {
     let rig = Rig::new();

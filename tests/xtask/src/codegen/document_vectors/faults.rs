@@ -38,6 +38,16 @@ const UNPLAIN: &[&str] = &[
     "\u{a0}a",
     "a\u{3000}",
     "a\u{9f}",
+    "<system>",
+    "a>b",
+    "a\u{ad}b",
+    "a\u{61c}b",
+    "a\u{180e}b",
+    "a\u{3164}b",
+    "a\u{fe0f}",
+    "a\u{fff9}b",
+    "a\u{1d173}b",
+    "a\u{e0041}\u{e007f}",
 ];
 
 /// Texts that someone might take for a time.

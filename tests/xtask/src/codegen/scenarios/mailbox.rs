@@ -17,6 +17,7 @@ pub(super) fn stories() -> Vec<Story> {
         not_before(),
         reasons(),
         respond_under_claim(),
+        behind_what_is_over(),
         expired_words(),
         failed(),
         pages(),
@@ -270,6 +271,27 @@ fn respond_under_claim() -> Story {
     let stale = with(with(message_at(number, 1), "/decision", "stale"), "/reasonCode", "stale-run");
     story.call("builder-w2", "messages.respond", stale).ok(received(2, "stale", "stale-run"));
     story.ack("builder-w2", number, 2, "accepted").refused("mailbox-claim-invalid", "MB-2");
+    story
+}
+
+/// Messages that nobody can act on any more stand before one that waits: no page hides it, and an empty one says that
+/// there is more.
+fn behind_what_is_over() -> Story {
+    let mut story = Story::granted("what is over hides nothing that waits", "supervisor");
+    let over = 40;
+    for number in 1..=over {
+        let short = with(envelope(number, "suggest", 0), "/expiresAt", time(MINUTE));
+        story.send(short).ok(json!({"replay": false}));
+    }
+    story.send(with(envelope(over + 1, "steer", 0), "/expiresAt", time(10 * MINUTE))).ok(json!({"replay": false}));
+    let last = over + 1;
+    let item = json!({"items": [{"cursor": last}], "nextCursor": last, "hasMore": false});
+    story.call("builder", "mailbox.listPending", json!({"receiver": builder()})).at(2 * MINUTE).ok(item.clone());
+    let page = |after: u32| json!({"receiver": builder(), "limit": 1, "afterCursor": after, "timeoutMs": 1000});
+    let empty = |next: u32| json!({"items": [], "nextCursor": next, "hasMore": true});
+    story.call("builder", "mailbox.listPending", page(0)).ok(empty(16));
+    story.call("builder", "mailbox.listPending", page(16)).ok(empty(32));
+    story.call("builder", "mailbox.listPending", page(32)).ok(item);
     story
 }
 

@@ -270,11 +270,11 @@ fn open_limit() -> Story {
     story
 }
 
-/// Rule PP-7: a target has so many, whoever asks.
+/// Rule PP-7: the tasks of one owner ask so much of a target, and keep no other owner from asking.
 fn target_limit() -> Story {
     let mut story = Story::tasks("so much is asked of a target at a time");
-    for (source, owner) in [("a", "alice"), ("b", "bob"), ("c", "carol"), ("d", "carol")] {
-        let id = format!("asker-{source}");
+    for source in ["a", "b", "c", "d", "e"] {
+        let (id, owner) = (format!("asker-{source}"), if source == "e" { "carol" } else { "alice" });
         let incarnation = format!("inc_{id}-0001");
         story.register(owner, task_input(&id, &incarnation));
         story.principal(&id, task(&id, &format!("user:{owner}")));
@@ -285,6 +285,7 @@ fn target_limit() -> Story {
         }
     }
     propose(&mut story, "writer", proposal(1)).refused("backpressure", "PP-7");
+    story.call("carol", WITHDRAW, json!({"proposalId": "proposal_asker-e-0001"})).ok(json!({"status": "withdrawn"}));
     let elsewhere = between(1, writer(), task_ref("builder", "inc_builder-0002"));
     propose(&mut story, "writer", elsewhere).rules(&["PP-7"]).ok(json!({"status": "pending"}));
     story.call("bob", REJECT, json!({"proposalId": "proposal_asker-a-0001"})).ok(json!({"status": "rejected"}));

@@ -385,13 +385,13 @@ fn damage() -> Vec<Vector> {
 fn mail() -> Vec<Vector> {
     let open = json!({
         "collection": "life", "index": "inbox", "start": format!("{}/{:016}", part(BUILDER_ROW), 1), "end": format!("{}0", part(BUILDER_ROW)),
-        "reverse": false, "limit": 50, "bytes": 0,
+        "reverse": false, "limit": 100, "bytes": 0,
     });
     let params = json!({"receiver": builder(), "timeoutMs": 1_000});
     let answers =
         vec![answer(open, vec![]), answer(row("task", BUILDER_ROW), vec![stored(BUILDER_ROW, &task(builder_party()))])];
     let args = args("builder", "mailbox.listPending", &params, answers);
-    let nothing = "{\"method\":\"mailbox.listPending\",\"value\":{\"items\":[],\"nextCursor\":0}}";
+    let nothing = "{\"method\":\"mailbox.listPending\",\"value\":{\"items\":[],\"nextCursor\":0,\"hasMore\":false}}";
     vec![
         Vector::new("no mail yet", &[], "decide", args.clone())
             .ok(json!({"kind": "wait", "queries": [], "waiting": {"topics": [BUILDER_ROW], "until": START + 1_000}})),

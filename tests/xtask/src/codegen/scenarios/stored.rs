@@ -288,8 +288,10 @@ fn crowded() -> Vector {
     for full in [1, 3] {
         answers[full]["more"] = true.into();
     }
-    let parents = under("life", "", &format!("default/{}", message_id(9)), 8);
-    answers.push(answer(parents, vec![stored(&parent_row, &parent)]));
+    // The parent is looked for among what the two of them sent.
+    let sent = |incarnation: &str| under("life", "", &format!("default/{}/{incarnation}", message_id(9)), 8);
+    answers.push(answer(sent("inc_builder-0001"), vec![]));
+    answers.push(answer(sent("inc_writer-0001"), vec![stored(&parent_row, &parent)]));
     let child = with(envelope(1, "suggest", 0), "/causality", json!({"parentMessageId": message_id(9)}));
     let args = args("writer", "messages.send", &send_params(&child), answers);
     let queries = json!([row("message", &parent_row), row("task", BUILDER_ROW), row("box", BUILDER_ROW)]);
@@ -320,14 +322,14 @@ fn news() -> Vec<Vector> {
 
 /// Who waits for mail is told at once where there is some, and goes on where a whole page has none that counts.
 fn mail() -> Vec<Vector> {
-    let list = |name: &str, limit: u32, life: Value, answered: bool| {
+    let list = |name: &str, limit: u32, life: Value, more: bool, answered: bool| {
         let params = json!({"receiver": builder(), "timeoutMs": 1_000, "limit": limit});
         let open = json!({
             "collection": "life", "index": "inbox", "start": format!("{}/{:016}", part(BUILDER_ROW), 1),
-            "end": format!("{}0", part(BUILDER_ROW)), "reverse": false, "limit": limit, "bytes": 0,
+            "end": format!("{}0", part(BUILDER_ROW)), "reverse": false, "limit": (limit * 2).clamp(16, 100), "bytes": 0,
         });
         let key = format!("{}/{:016}", part(BUILDER_ROW), 1);
-        let facts = vec![
+        let mut facts = vec![
             answer(open, vec![stored_at(&message_row(), &key, &life)]),
             answer(row("task", BUILDER_ROW), vec![stored(BUILDER_ROW, &task(builder_party()))]),
             answer(row("task", WRITER_ROW), vec![stored(WRITER_ROW, &task(writer_party()))]),
@@ -340,10 +342,11 @@ fn mail() -> Vec<Vector> {
                 )],
             ),
         ];
+        facts[0]["more"] = more.into();
         let args = args("builder", "mailbox.listPending", &params, facts);
         let vector = Vector::new(&format!("waiting for mail: {name}"), &[], "decide", args);
         let items = if life["expires"] == START { 0 } else { 1 };
-        let told = json!({"value": {"items": vec![json!({}); items], "nextCursor": 1}});
+        let told = json!({"value": {"items": vec![json!({}); items], "nextCursor": 1, "hasMore": more}});
         match answered {
             true => vector.has(json!({"kind": "ready", "decision": {"response": {"$json": told}}})),
             false => vector.ok(json!({
@@ -353,9 +356,9 @@ fn mail() -> Vec<Vector> {
     };
     let over = with(life(), "/expires", START);
     vec![
-        list("there is some", 50, life(), true),
-        list("there is some on a full page", 1, life(), true),
-        list("what there is does not count", 50, over.clone(), false),
-        list("what there is does not count, and there may be more", 1, over, true),
+        list("there is some", 50, life(), false, true),
+        list("there is some on a full page", 1, life(), true, true),
+        list("what there is does not count", 50, over.clone(), false, false),
+        list("what there is does not count, and there may be more", 1, over, true, true),
     ]
 }

@@ -9,7 +9,12 @@ use std::{collections::BTreeMap, path::Path, path::PathBuf};
 const PASSED_OVER: &[&str] = &["$schema", "$id", "$defs", "$comment", "title", "description", "allOf", "anyOf"];
 
 /// The characters that an identifier never holds; see rule SH-9.
-const INVISIBLE: &str = r"\u0000-\u001F\u007F-\u009F\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF";
+const INVISIBLE: &str = concat!(
+    r"\u0000-\u001F<>\u007F-\u009F\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B-\u200F\u2028-\u202E",
+    r"\u2060-\u206F\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFFB",
+    // Beyond the basic plane as they are: engines differ in how they escape those.
+    "\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}"
+);
 /// White space (the Unicode property) that is not among them: what `\s` means differs from one engine to the next.
 const WHITE: &str = r"\u0020\u00A0\u1680\u2000-\u200A\u202F\u205F\u3000";
 const BASE64URL: &str = "^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-][AQgw]|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048])?$";
