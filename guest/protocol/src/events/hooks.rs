@@ -80,7 +80,7 @@ fn go_along(cx: &mut Context<'_>, streams: &mut Streams, mut row: Row<Life>, nex
     let told = detail(&[("nextIncarnationId", &next.incarnation)]);
     streams.record(cx, &[&sender, &after], &row.event("event-moved", told))?;
     let life = &row.record;
-    cx.write(life::COLLECTION, &row.id, row.revision, life.text(), life.entries(cx.tenant()));
+    cx.write(life::COLLECTION, &row.id, row.revision, life.text(), life.entries(cx.tenant(), &cx.names));
     Ok(())
 }
 
