@@ -1,7 +1,9 @@
 //! The life of a message: its three machines, the mailbox claim and the attempts, in one row, so that one comparison of
 //! revisions guards all of it and the cross-state rules see the whole.
 
-pub(crate) use crate::generated::records::life::{Binding, COLLECTION, Claim, EventPart, Interruption, Life, Purged};
+pub(crate) use crate::generated::records::life::{
+    Binding, COLLECTION, Claim, EventPart, Inquiry, Interruption, Life, Purged,
+};
 
 use crate::authority::grant::Grant;
 use crate::generated::machines::{
@@ -140,10 +142,11 @@ impl Life {
     /// Whatever decides an event, or ends its delivery, ends its examination: what the host says later decides nothing.
     pub fn end_examination(&mut self) -> Flow<()> {
         let open = self.open();
-        if let Some(event) = self.event.as_mut().filter(|event| !open && event.verification == Verification::Examining)
-        {
+        let Some(event) = &mut self.event else { return Ok(()) };
+        if !open && event.verification == Verification::Examining {
             event.verification = event.verification.apply(VerificationEvent::FindWanting)?;
         }
+        event.inquiry = event.inquiry.take().filter(|_| event.verification == Verification::Examining);
         Ok(())
     }
 
@@ -222,6 +225,13 @@ impl Life {
         }
         if self.open() {
             add("capability", &[tenant, &event.capability, &self.message, &sender.incarnation]);
+        }
+        if let Some(inquiry) = &event.inquiry {
+            add("inquiry", &[tenant, &keys::number(inquiry.next), &self.message, &sender.incarnation]);
+        }
+        if let Some(version) = event.state_version {
+            let (owner, task) = (&receiver.owner, &receiver.task);
+            add("applied", &[tenant, owner, task, &event.trajectory, &event.subject, &keys::number(version)]);
         }
     }
 

@@ -54,6 +54,7 @@ fn ends(cx: &mut Context<'_>, capability: &Capability) -> Flow<[String; 2]> {
 }
 
 fn save(cx: &mut Context<'_>, row: &Row<Capability>) {
+    cx.topics.push(row.id.clone());
     let entries = row.record.entries(cx.tenant());
     cx.write(capability::COLLECTION, &row.id, row.revision, row.record.text(), entries);
 }

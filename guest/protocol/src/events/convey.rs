@@ -14,10 +14,11 @@ use crate::delivery::{
 use crate::digest::{hex, sha256};
 use crate::documents::{Document, Kind};
 use crate::events::{
+    accepted::{self, Accepted},
     capability::Capability,
     event::{self, Event},
     judge::{self, Choice, Facts},
-    show, stages,
+    receive, show, stages,
     thread::{self, Thread, ThreadName},
 };
 use crate::generated::limits;
@@ -35,6 +36,9 @@ use crate::kernel::{
 use crate::rules::check;
 use crate::time;
 use alloc::{string::String, vec::Vec};
+
+/// The reception of a thread that takes events by itself: they are judged in the commit that stores them.
+const STANDING: &str = "standing";
 
 /// `events.send`.
 pub(crate) fn send(cx: &mut Context<'_>) -> Flow<String> {
@@ -54,16 +58,35 @@ pub(crate) fn send(cx: &mut Context<'_>) -> Flow<String> {
         return Ok(show::view(&known, false));
     }
     let expires = times(&event, cx.now)?;
-    let receiver = receiver(cx, &target)?;
+    let receiver = receiver(cx, &event, &target)?;
     check(Rule::CN1, !receiver.record.mute)?;
     let part = part(cx, &event, &source, &target, &capability);
     let scene = store(cx, &event, sender, receiver, (part, expires))?;
-    let facts = Facts { source: Some(source), target: Some(target), capability: Some(capability) };
-    finish(cx, scene, &event, facts)
+    if target.record.reception != STANDING {
+        return finish(cx, scene);
+    }
+    let subject = Accepted::id(cx.tenant(), &target.record.name, event.trajectory, event.subject);
+    let stored = cx.lookup(accepted::COLLECTION, &subject)?;
+    let accepted = Accepted::read_or_new(subject, stored)?;
+    let resolver = receive::resolver(cx, Some(&target), event.subject)?;
+    let (source, target, capability) = (Some(source), Some(target), Some(capability));
+    let mut scene = scene;
+    announce(cx, &mut scene)?;
+    let facts = Facts { source, target, capability, accepted, resolver };
+    judge::decide(cx, &mut scene, &event, facts, (Choice::Accept, None))?;
+    let scene = scene.save(cx, true)?;
+    Ok(show::view(&scene.life, false))
 }
 
-/// Where the target takes events by itself, the event is judged in the same commit.
-fn finish(cx: &mut Context<'_>, mut scene: Scene, event: &Event<'_>, facts: Facts) -> Flow<String> {
+/// The event waits for its receiver.
+fn finish(cx: &mut Context<'_>, mut scene: Scene) -> Flow<String> {
+    announce(cx, &mut scene)?;
+    let scene = scene.save(cx, true)?;
+    Ok(show::view(&scene.life, false))
+}
+
+/// What both trails say of an event that came in.
+fn announce(cx: &mut Context<'_>, scene: &mut Scene) -> Flow<()> {
     let part = scene.life.record.event.as_ref().ok_or_else(|| damaged("event"))?;
     let told = detail(&[
         ("envelopeDigest", &scene.life.record.digest),
@@ -71,13 +94,7 @@ fn finish(cx: &mut Context<'_>, mut scene: Scene, event: &Event<'_>, facts: Fact
         ("eventId", &part.event),
         ("grantId", &part.grant_id),
     ]);
-    scene.record(cx, "event-durably-received", told)?;
-    let standing = facts.target.as_ref().is_some_and(|target| target.record.reception == "standing");
-    if standing {
-        judge::decide(cx, &mut scene, event, &facts, Choice::Accept)?;
-    }
-    let scene = scene.save(cx, true)?;
-    Ok(show::view(&scene.life, false))
+    scene.record(cx, "event-durably-received", told)
 }
 
 /// Asks for everything that is known before a row was read: the target is guessed in the source's own scope.
@@ -158,9 +175,15 @@ fn times(event: &Event<'_>, now: i64) -> Flow<i64> {
 }
 
 /// The live task of the target thread; its box is asked for with it.
-fn receiver(cx: &mut Context<'_>, target: &Row<Thread>) -> Flow<Row<Task>> {
+fn receiver(cx: &mut Context<'_>, event: &Event<'_>, target: &Row<Thread>) -> Flow<Row<Task>> {
     let id = target.record.party().key(cx.tenant());
     cx.want(boxes::COLLECTION, &id);
+    if target.record.reception == STANDING {
+        let subject = Accepted::id(cx.tenant(), &target.record.name, event.trajectory, event.subject);
+        cx.want(accepted::COLLECTION, &subject);
+        // What is missing is noted; the row is read when the event is judged.
+        let _ = receive::resolver(cx, Some(target), event.subject);
+    }
     Task::read(cx.lookup(task::COLLECTION, &id)?.ok_or_else(|| damaged("task"))?)
 }
 
@@ -191,6 +214,9 @@ fn part(
         status: "pending".into(),
         why: None,
         verdicts: Vec::new(),
+        inquiry: None,
+        checked: None,
+        state_version: None,
         recorded: cx.now,
     }
 }

@@ -2,22 +2,28 @@
 //! what it changes in the record.
 
 use crate::Rule;
-use crate::delivery::{life::EventPart, scene::Scene};
+use crate::delivery::{
+    life::{EventPart, Inquiry, Life},
+    scene::Scene,
+};
 use crate::events::{
+    accepted::{self, Accepted},
     capability::Capability,
     event::Event,
+    inquire::{self, next},
+    resolvers::Resolver,
     stages,
-    thread::{Thread, ThreadName},
+    thread::Thread,
 };
-use crate::generated::machines::{ClaimEvent, Decision, DecisionEvent, Reason, UptakeEvent, VerificationEvent};
+use crate::generated::machines::{ClaimEvent, Decision, DecisionEvent, Reason, Uptake, UptakeEvent, VerificationEvent};
 use crate::kernel::{
     audit::detail,
     context::Context,
     flow::{Flow, damaged},
-    records::Row,
+    records::{Party, Row},
 };
 use crate::rules::{Broken, check};
-use alloc::{string::String, vec, vec::Vec};
+use alloc::{string::String, vec::Vec};
 
 /// What whoever receives an event wants to do with it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,6 +36,19 @@ pub(crate) enum Choice {
     Defer,
 }
 
+/// What the host found where the receiver's check for the subject looks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fact {
+    /// The same as the payload says.
+    Met,
+    /// Nothing that says so, or not yet.
+    Absent,
+    /// Something else.
+    Contrary,
+    /// It was asked often enough, and nobody answered.
+    Unreachable,
+}
+
 /// The rows that the stages are about, as they stand.
 pub(crate) struct Facts {
     /// The source thread.
@@ -38,6 +57,10 @@ pub(crate) struct Facts {
     pub target: Option<Row<Thread>>,
     /// The capability that the event was sent under.
     pub capability: Option<Row<Capability>>,
+    /// What the target takes for the state of the subject.
+    pub accepted: Row<Accepted>,
+    /// The resolver that the target's check for the subject names.
+    pub resolver: Option<Row<Resolver>>,
 }
 
 /// Where an event came to, and what that means.
@@ -45,14 +68,17 @@ struct Outcome {
     stage: &'static str,
     status: &'static str,
     why: Option<&'static str>,
-    decision: (DecisionEvent, Reason),
+    decision: Option<(DecisionEvent, Reason)>,
     verification: Option<VerificationEvent>,
     uptake: Option<UptakeEvent>,
+    checked: Option<&'static str>,
+    inquiry: Option<Inquiry>,
 }
 
 impl Outcome {
     fn new(stage: &'static str, status: &'static str, decision: (DecisionEvent, Reason)) -> Self {
-        Self { stage, status, why: None, decision, verification: None, uptake: None }
+        let decision = Some(decision);
+        Self { stage, status, why: None, decision, verification: None, uptake: None, checked: None, inquiry: None }
     }
 
     fn because(self, why: &'static str) -> Self {
@@ -60,16 +86,20 @@ impl Outcome {
     }
 }
 
-impl ThreadName {
-    /// The thread of a task.
-    pub fn of(party: &crate::kernel::records::Party) -> Self {
-        Self { thread: party.task.clone(), owner: party.owner.clone() }
-    }
+/// What is to be judged: an event as it was sent and as it stands, by whom, and what was found.
+struct Case<'a> {
+    event: &'a Event<'a>,
+    part: &'a EventPart,
+    sender: &'a Party,
+    facts: &'a Facts,
+    /// A number that no inquiry about the event had.
+    fence: i64,
+    now: i64,
 }
 
 /// The stages, as one function.
-fn outcome(event: &Event<'_>, part: &EventPart, facts: &Facts, choice: Choice, now: i64) -> Outcome {
-    if let Err(Broken(rule)) = scope(event, part, facts, now) {
+fn outcome(case: &Case<'_>, choice: Choice, fact: Option<Fact>) -> Outcome {
+    if let Err(Broken(rule)) = scope(case.event, case.part, case.facts, case.now) {
         return out_of_scope(rule);
     }
     match choice {
@@ -83,16 +113,89 @@ fn outcome(event: &Event<'_>, part: &EventPart, facts: &Facts, choice: Choice, n
         }
         Choice::Accept => {}
     }
-    let accepted = Outcome::new("decide", "accepted", (DecisionEvent::Accept, Reason::Accepted));
-    if event.bears_state() {
-        let deferred = Outcome::new("decide", "deferred", (DecisionEvent::Defer, Reason::Other));
-        let wanting = Some(VerificationEvent::FindWanting);
-        return Outcome { verification: wanting, ..deferred.because("evidence-insufficient") };
+    if case.event.bears_state() {
+        return evidence(case, fact);
     }
-    if event.requests() {
+    let accepted = Outcome::new("decide", "accepted", (DecisionEvent::Accept, Reason::Accepted));
+    if case.event.requests() {
         return Outcome { stage: "propose", uptake: Some(UptakeEvent::Request), ..accepted };
     }
     accepted
+}
+
+/// What does not suffice for state is put off.
+fn wanting(why: &'static str, checked: Option<&'static str>) -> Outcome {
+    let deferred = Outcome::new("decide", "deferred", (DecisionEvent::Defer, Reason::Other)).because(why);
+    Outcome { verification: Some(VerificationEvent::FindWanting), checked, ..deferred }
+}
+
+/// Stages 4 and 5 of what may become state: the receiver's own check for the subject is what verifies it.
+fn evidence(case: &Case<'_>, fact: Option<Fact>) -> Outcome {
+    match fact {
+        None => examine(case),
+        Some(Fact::Met) => state(case),
+        Some(Fact::Absent) => wanting("evidence-insufficient", Some("unresolved")),
+        Some(Fact::Unreachable) => wanting("resolver-unreachable", Some("unresolved")),
+        Some(Fact::Contrary) => {
+            let decision = (DecisionEvent::Reject, Reason::EvidenceInsufficient);
+            let rejected = Outcome::new("evidence", "rejected", decision).because("contradicted");
+            Outcome { verification: Some(VerificationEvent::Contradict), checked: Some("contradicted"), ..rejected }
+        }
+    }
+}
+
+/// Asks the host to look, where somebody can: a resolver whose work the source or its owner makes is no witness.
+fn examine(case: &Case<'_>) -> Outcome {
+    let target = case.facts.target.as_ref();
+    let check = target.and_then(|row| row.record.checks.iter().find(|check| check.subject == case.event.subject));
+    let Some(check) = check else { return wanting("evidence-insufficient", None) };
+    let Some(Row { record: resolver, .. }) = &case.facts.resolver else {
+        return wanting("resolver-undeclared", Some("unresolved"));
+    };
+    if !resolver.independent_of(case.sender) {
+        return wanting("evidence-insufficient", Some("self-attested"));
+    }
+    let inquiry = Inquiry {
+        resolver: check.resolver.clone(),
+        resolver_digest: resolver.digest.clone(),
+        address: check.address.clone(),
+        answer: check.answer.clone(),
+        payload: check.payload.clone(),
+        visible_at: case.part.sent.saturating_add(check.visible_after_ms),
+        fence: case.fence,
+        asked: 1,
+        next: next(case.now, 1),
+    };
+    Outcome {
+        stage: "evidence",
+        status: "examining",
+        why: None,
+        decision: None,
+        verification: Some(VerificationEvent::Examine),
+        uptake: None,
+        checked: None,
+        inquiry: Some(inquiry),
+    }
+}
+
+/// Stage 5: whether verified state takes the place of what stands.
+fn state(case: &Case<'_>) -> Outcome {
+    let rejected = (DecisionEvent::Reject, Reason::Other);
+    let (outcome, uptake) = match takes(case) {
+        Ok(()) => {
+            let accepted = (DecisionEvent::Accept, Reason::Accepted);
+            (Outcome::new("decide", "accepted", accepted), UptakeEvent::Apply)
+        }
+        Err(Broken(Rule::ST1)) => (Outcome::new("state", "stale", rejected).because("stale"), UptakeEvent::PassOver),
+        Err(_) => (Outcome::new("state", "conflicting", rejected).because("conflicting"), UptakeEvent::Clash),
+    };
+    let verification = Some(VerificationEvent::Verify);
+    Outcome { verification, uptake: Some(uptake), checked: Some("independent"), ..outcome }
+}
+
+fn takes(case: &Case<'_>) -> Result<(), Broken> {
+    let Some(Row { record: capability, .. }) = &case.facts.capability else { return Err(Broken(Rule::CG1)) };
+    case.facts.accepted.record.takes(case.part, case.sender, capability)
 }
 
 /// Stages 2 and 3 as they stand: both threads are those of the time of sending, and the capability allows the event.
@@ -132,41 +235,90 @@ pub(crate) fn decide(
     cx: &mut Context<'_>,
     scene: &mut Scene,
     event: &Event<'_>,
-    facts: &Facts,
-    choice: Choice,
+    mut facts: Facts,
+    (choice, fact): (Choice, Option<Fact>),
 ) -> Flow<()> {
     let now = cx.now;
     let life = &mut scene.life.record;
+    let part = life.event.as_ref().ok_or_else(|| damaged("event"))?;
+    let fence = life.revision.saturating_add(1);
+    let case = Case { event, part, sender: &life.sender, facts: &facts, fence, now };
+    let outcome = outcome(&case, choice, fact);
+    let examines = outcome.inquiry.is_some();
+    note(life, event, outcome, now)?;
+    take_up(cx, life, event, &mut facts.accepted)?;
+    life.revision = life.revision.saturating_add(1);
+    release(cx, life)?;
+    let told = told(life)?;
+    if examines {
+        inquire::ask(cx, &scene.life);
+    }
+    record(cx, scene, &facts, "event-decided", told)
+}
+
+/// What the audit says of where an event came to.
+fn told(life: &Life) -> Flow<String> {
+    let part = life.event.as_ref().ok_or_else(|| damaged("event"))?;
+    Ok(detail(&[
+        ("decision", life.decision.name()),
+        ("eventId", &part.event),
+        ("stage", &part.stage),
+        ("status", &part.status),
+    ]))
+}
+
+/// Takes the steps of the machines.
+fn note(life: &mut Life, event: &Event<'_>, outcome: Outcome, now: i64) -> Flow<()> {
     let part = life.event.as_mut().ok_or_else(|| damaged("event"))?;
-    let outcome = outcome(event, part, facts, choice, now);
-    part.verdicts = if outcome.stage == "decide" { verdicts(event) } else { core::mem::take(&mut part.verdicts) };
+    if !matches!(outcome.stage, "authenticate" | "scope") {
+        part.verdicts = verdicts(event);
+    }
     part.note(outcome.stage, outcome.status, outcome.why, now);
+    part.checked = outcome.checked.map(Into::into).or_else(|| part.checked.take());
+    part.inquiry = outcome.inquiry;
     if let Some(step) = outcome.verification {
         part.verification = part.verification.apply(step)?;
     }
     if let Some(step) = outcome.uptake {
         part.uptake = part.uptake.apply(step)?;
     }
-    let (step, reason) = outcome.decision;
-    let again = life.decision == Decision::Deferred && step == DecisionEvent::Defer;
-    if !again {
+    let Some((step, reason)) = outcome.decision else { return Ok(()) };
+    if life.decision != Decision::Deferred || step != DecisionEvent::Defer {
         life.decision = life.decision.apply(step)?;
         life.reason = Some(reason.name().into());
     }
-    life.revision = life.revision.saturating_add(1);
+    Ok(())
+}
+
+/// What was accepted changes what the target takes for the state of the subject: as state, or by what stands in its way.
+fn take_up(cx: &mut Context<'_>, life: &mut Life, event: &Event<'_>, row: &mut Row<Accepted>) -> Flow<()> {
+    let sender = life.sender.clone();
+    let part = life.event.as_mut().ok_or_else(|| damaged("event"))?;
+    if life.decision != Decision::Accepted {
+        return Ok(());
+    }
+    let lifted = row.record.unblock(part, &sender);
+    if part.uptake == Uptake::Applied {
+        row.record.apply(part, &sender, accepted::payload(event.value)?, cx.now);
+        part.state_version = Some(row.record.version);
+    } else if part.kind == "BLOCKER" {
+        row.record.block(part, &sender, cx.now);
+    } else if !lifted {
+        return Ok(());
+    }
+    accepted::write(cx, row);
+    Ok(())
+}
+
+/// A claim of whoever decided is acknowledged, or let go of where the event is still open.
+fn release(cx: &Context<'_>, life: &mut Life) -> Flow<()> {
     let worker = cx.principal.worker.as_deref().unwrap_or("");
-    if let Some(claim) = life.claim.as_mut().filter(|claim| claim.live(now) && claim.worker == worker) {
-        let releases = step == DecisionEvent::Defer;
-        claim.state = claim.state.apply(if releases { ClaimEvent::Release } else { ClaimEvent::Acknowledge })?;
+    let open = life.decision.open();
+    if let Some(claim) = life.claim.as_mut().filter(|claim| claim.live(cx.now) && claim.worker == worker) {
+        claim.state = claim.state.apply(if open { ClaimEvent::Release } else { ClaimEvent::Acknowledge })?;
         claim.token = String::new();
     }
-    life.lapse()?;
-    let mut told = vec![("decision", life.decision.name())];
-    let part = life.event.as_ref().ok_or_else(|| damaged("event"))?;
-    let (id, stage, status) = (part.event.clone(), part.stage.clone(), part.status.clone());
-    told.extend([("eventId", id.as_str()), ("stage", stage.as_str()), ("status", status.as_str())]);
-    let told = detail(&told);
-    record(cx, scene, facts, "event-decided", told)
+    life.lapse()
 }
 
 /// Adds an audit record to the streams of both ends, and, where the source went on since, to that of its live incarnation.

@@ -7,16 +7,19 @@ use crate::delivery::{
 };
 use crate::documents::{self, Kind};
 use crate::events::{
+    accepted::{self, Accepted},
     capability::{self, Capability},
     event::{self, Event},
     judge::{self, Choice, Facts},
+    resolvers::{self, Resolver},
     show,
     thread::{self, Thread, ThreadName},
 };
-use crate::generated::machines::{Decision, Uptake, UptakeEvent};
+use crate::generated::machines::{Decision, Uptake, UptakeEvent, Verification};
 use crate::json;
 use crate::kernel::{
     audit::detail,
+    boxes,
     context::Context,
     fields::Fields,
     flow::{Flow, damaged, not_visible},
@@ -51,14 +54,15 @@ fn take(cx: &mut Context<'_>, from: Decision, choice: Choice) -> Flow<String> {
     scene.at_revision(cx)?;
     scene.unexpired(cx.now)?;
     let life = &scene.life.record;
-    check(Rule::EV7, life.decision == from && !life.delivery.terminal())?;
+    let examined = life.event.as_ref().is_some_and(|event| event.verification == Verification::Examining);
+    check(Rule::EV7, life.decision == from && !life.delivery.terminal() && !examined)?;
     let facts = facts(cx, &scene)?;
     let message = scene.message(cx)?;
     let envelope = json::parse(&message.envelope)?;
     let content = envelope.root().text("content")?;
     let document = documents::parse(Kind::CrossThreadEvent, content)?;
     let event = Event::read(&document.document())?;
-    judge::decide(cx, &mut scene, &event, &facts, choice)?;
+    judge::decide(cx, &mut scene, &event, facts, (choice, None))?;
     let scene = scene.save(cx, true)?;
     Ok(show::view(&scene.life, true))
 }
@@ -80,23 +84,45 @@ pub(crate) fn named(cx: &mut Context<'_>, sees: impl Fn(&Context<'_>, &Life) -> 
     only(seen, cx.owner_in("owner"), |row| &row.record.sender.owner)
 }
 
-/// The rows of both threads and of the capability.
-fn rows(cx: &Context<'_>, life: &Life) -> [(&'static str, String); 3] {
+/// The rows of both threads, of the capability and of the subject.
+pub(crate) fn rows(cx: &Context<'_>, life: &Life) -> [(&'static str, String); 4] {
     let tenant = cx.tenant();
     let capability = life.event.as_ref().map(|event| event.capability.clone()).unwrap_or_default();
+    let subject = life.event.as_ref().map(|event| Accepted::id_of(tenant, &life.receiver, event)).unwrap_or_default();
     [
         (thread::COLLECTION, ThreadName::of(&life.sender).id(tenant)),
         (thread::COLLECTION, ThreadName::of(&life.receiver).id(tenant)),
         (capability::COLLECTION, capability),
+        (accepted::COLLECTION, subject),
     ]
 }
 
-fn facts(cx: &mut Context<'_>, scene: &Scene) -> Flow<Facts> {
-    let [source, target, capability] = rows(cx, &scene.life.record);
+/// The rows that the stages are about. What these lead to is asked for together.
+pub(crate) fn facts(cx: &mut Context<'_>, scene: &Scene) -> Flow<Facts> {
+    let [source, target, capability, subject] = rows(cx, &scene.life.record);
     let source = cx.lookup(source.0, &source.1)?.map(Thread::read).transpose()?;
     let target = cx.lookup(target.0, &target.1)?.map(Thread::read).transpose()?;
     let capability = cx.lookup(capability.0, &capability.1)?.map(Capability::read).transpose()?;
-    Ok(Facts { source, target, capability })
+    let accepted = cx.lookup(subject.0, &subject.1)?;
+    let accepted = Accepted::read_or_new(subject.1, accepted)?;
+    if let Some(source) = &source {
+        cx.want(boxes::COLLECTION, &source.record.party().key(cx.tenant()));
+    }
+    let about = scene.life.record.event.as_ref().map_or("", |event| event.subject.as_str());
+    let resolver = resolver(cx, target.as_ref(), about)?;
+    Ok(Facts { source, target, capability, accepted, resolver })
+}
+
+/// The resolver that the target's check for a subject names.
+pub(crate) fn resolver(
+    cx: &mut Context<'_>,
+    target: Option<&Row<Thread>>,
+    subject: &str,
+) -> Flow<Option<Row<Resolver>>> {
+    let check = target.and_then(|row| row.record.checks.iter().find(|check| check.subject == subject));
+    let Some(check) = check else { return Ok(None) };
+    let id = Resolver::id(cx.tenant(), &check.resolver);
+    cx.lookup(resolvers::COLLECTION, &id)?.map(Resolver::read).transpose()
 }
 
 /// `events.decline`: the receiver or its owner turns down what an accepted event asks for.

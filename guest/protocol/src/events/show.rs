@@ -81,7 +81,8 @@ pub(crate) fn view(life: &Row<Life>, full: bool) -> String {
     w.finish()
 }
 
-fn put(w: &mut Writer, row: &Row<Life>, full: bool) -> Flow<()> {
+/// Writes an event as one side may see it.
+pub(crate) fn put(w: &mut Writer, row: &Row<Life>, full: bool) -> Flow<()> {
     let life = &row.record;
     let part = life.event.as_ref().ok_or_else(|| damaged("event"))?;
     w.begin_object();
@@ -96,6 +97,7 @@ fn put(w: &mut Writer, row: &Row<Life>, full: bool) -> Flow<()> {
     w.member_str("subject", &part.subject);
     w.member_str("verification", part.verification.name());
     w.member_str("uptake", part.uptake.name());
+    put_text(w, "checked", part.checked.as_deref().filter(|_| full));
     w.key("disposition");
     life.view(w);
     w.key("receipt");
@@ -149,6 +151,9 @@ fn receipt(w: &mut Writer, row: &Row<Life>, part: &EventPart, full: bool) {
         w.end_object();
     }
     w.end_array();
+    if let Some(version) = part.state_version.filter(|_| full && status == "accepted") {
+        w.member_int("accepted_state_version", version);
+    }
     w.member_str("recorded_at", &time::format(life.updated.max(part.recorded)));
     w.end_object();
 }

@@ -1,7 +1,7 @@
 //! A thread: what holds over all incarnations of a task.
 
 pub(crate) use crate::generated::records::ThreadName;
-pub(crate) use crate::generated::records::thread::{COLLECTION, Thread};
+pub(crate) use crate::generated::records::thread::{COLLECTION, Check, Thread};
 
 use crate::generated::machines;
 use crate::json::Writer;
@@ -20,6 +20,11 @@ impl ThreadName {
     /// The row of the thread.
     pub fn id(&self, tenant: &str) -> String {
         keys::key(&[tenant, &self.thread, &self.owner])
+    }
+
+    /// The thread of a task.
+    pub fn of(party: &Party) -> Self {
+        Self { thread: party.task.clone(), owner: party.owner.clone() }
     }
 
     /// The wire form.
@@ -70,7 +75,23 @@ impl Thread {
         [Entry { index: "own".into(), key }].into()
     }
 
-    /// The wire form; settings are for its own side.
+    fn put_checks(&self, w: &mut Writer) {
+        w.key("checks");
+        w.begin_array();
+        for check in &self.checks {
+            w.begin_object();
+            w.member_str("subject", &check.subject);
+            w.member_str("resolver", &check.resolver);
+            w.member_str("address", &check.address);
+            w.member_str("answer", &check.answer);
+            w.member_str("payload", &check.payload);
+            w.member_int("visibleAfterMs", check.visible_after_ms);
+            w.end_object();
+        }
+        w.end_array();
+    }
+
+    /// The wire form; checks and settings are for its own side.
     pub fn view(&self, w: &mut Writer, own: bool) {
         w.begin_object();
         w.member_str("threadId", &self.name.thread);
@@ -82,6 +103,7 @@ impl Thread {
         put_text(w, "continuationId", self.continuation.as_deref());
         w.member_str("reception", &self.reception);
         if own {
+            self.put_checks(w);
             put_raw(w, "settings", self.settings.as_deref());
         }
         if let Some(origin) = &self.forked_from {

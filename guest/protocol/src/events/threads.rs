@@ -6,7 +6,8 @@ use crate::authority::task::Task;
 use crate::digest::sha256_text;
 use crate::events::{
     capability::Capability,
-    thread::{self, Thread, ThreadName, place_of},
+    resolvers::{self, Resolver},
+    thread::{self, Check, Thread, ThreadName, place_of},
 };
 use crate::generated::machines::{self, ThreadEvent};
 use crate::json::{Value, Writer};
@@ -32,6 +33,7 @@ struct Draft<'a> {
     continuation: Option<String>,
     reception: String,
     settings: Option<String>,
+    checks: Vec<Check>,
     origin: Option<ThreadName>,
 }
 
@@ -46,6 +48,7 @@ pub(crate) fn register(cx: &mut Context<'_>) -> Flow<String> {
         continuation: input.maybe_text("continuationId"),
         reception: input.maybe_text("reception").unwrap_or_else(|| "asked".into()),
         settings: settings(input.get("settings"))?,
+        checks: Vec::new(),
         origin: None,
     };
     let name = TaskName {
@@ -92,6 +95,7 @@ fn enter(cx: &mut Context<'_>, task: &Row<Task>, draft: Draft<'_>, kind: &str) -
         role: draft.role.into(),
         continuation: draft.continuation,
         reception: draft.reception,
+        checks: draft.checks,
         settings: draft.settings,
         forked_from: draft.origin,
         registered,
@@ -132,13 +136,41 @@ fn settings(given: Option<Value<'_>>) -> Flow<Option<String>> {
     Ok(Some(settings.canonical()))
 }
 
+/// Checks, at most one for a subject.
+fn checks(given: Value<'_>) -> Flow<Vec<Check>> {
+    let mut checks: Vec<Check> = Vec::new();
+    for item in given.items() {
+        let subject = item.text("subject")?;
+        let first = checks.iter().all(|known| known.subject != subject);
+        check_at(Rule::TH9, first, || item.pointer())?;
+        checks.push(Check {
+            subject: subject.into(),
+            resolver: item.text("resolver")?.into(),
+            address: item.text("address")?.into(),
+            answer: item.text("answer")?.into(),
+            payload: item.text("payload")?.into(),
+            visible_after_ms: item.maybe_int("visibleAfterMs").unwrap_or(0),
+        });
+    }
+    Ok(checks)
+}
+
 /// `threads.configure`: who it is, how it takes events, what it runs with. Members that are absent keep their value.
 pub(crate) fn configure(cx: &mut Context<'_>) -> Flow<String> {
     let change = cx.params.member("change")?;
     let settings = settings(change.get("settings"))?;
+    let checks = change.get("checks").map(checks).transpose()?;
+    for check in checks.iter().flatten() {
+        cx.want(resolvers::COLLECTION, &Resolver::id(cx.tenant(), &check.resolver));
+    }
     let Some(mut row) = changeable(cx)? else { return now(cx) };
     check(Rule::TH2, !row.record.terminated())?;
+    for known in checks.iter().flatten() {
+        let id = Resolver::id(cx.tenant(), &known.resolver);
+        check(Rule::TH8, cx.lookup(resolvers::COLLECTION, &id)?.is_some())?;
+    }
     let thread = &mut row.record;
+    thread.checks = checks.unwrap_or_else(|| core::mem::take(&mut thread.checks));
     thread.agent = change.maybe_text("agentId").unwrap_or_else(|| thread.agent.clone());
     thread.role = change.maybe_text("role").unwrap_or_else(|| thread.role.clone());
     thread.continuation = change.maybe_text("continuationId").or_else(|| thread.continuation.clone());
@@ -218,8 +250,9 @@ fn save(cx: &mut Context<'_>, row: &Row<Thread>, kind: &str, told: String) -> Fl
     Ok(())
 }
 
-/// Writes a thread.
+/// Writes a thread, and wakes those who wait for something of it.
 pub(crate) fn write(cx: &mut Context<'_>, row: &Row<Thread>) {
+    cx.topics.push(row.id.clone());
     let entries = row.record.entries(cx.tenant());
     cx.write(thread::COLLECTION, &row.id, row.revision, row.record.text(), entries);
     cx.resource = Some((row.id.clone(), row.record.revision));
@@ -254,6 +287,7 @@ pub(crate) fn fork(cx: &mut Context<'_>) -> Flow<String> {
         continuation: input.maybe_text("continuationId"),
         reception: origin.record.reception.clone(),
         settings: origin.record.settings.clone(),
+        checks: origin.record.checks.clone(),
         origin: Some(origin.record.name.clone()),
     };
     let known = cx.lookup(thread::COLLECTION, &named(&task.record).id(cx.tenant()))?;

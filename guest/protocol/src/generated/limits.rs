@@ -106,6 +106,15 @@ pub const TEXT_CHARS_MAX: i64 = 2000;
 /// The text of a cross-thread event: it is the content of a message. Unit: characters.
 pub const EVENT_CHARS_MAX: i64 = 20000;
 
+/// How often the host is asked to look at one event. Unit: count.
+pub const INQUIRY_ATTEMPTS_MAX: i64 = 6;
+
+/// How long an inquiry waits until it is asked again for the first time; each time after that twice as long. Unit: ms.
+pub const INQUIRY_BACKOFF_MS: i64 = 5000;
+
+/// Sources whose sequences, and sources whose blockers, are kept with one subject. Unit: count.
+pub const STATE_SOURCES_MAX: i64 = 16;
+
 /// How long a cross-thread event without expires_at lives (1 day). Unit: ms.
 pub const EVENT_LIFETIME_MS: i64 = 86400000;
 

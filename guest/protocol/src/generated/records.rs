@@ -11,6 +11,8 @@ pub(crate) mod life;
 pub(crate) mod evidence;
 pub(crate) mod thread;
 pub(crate) mod capability;
+pub(crate) mod resolver;
+pub(crate) mod accepted;
 pub(crate) mod budget;
 pub(crate) mod profile;
 pub(crate) mod anchors;

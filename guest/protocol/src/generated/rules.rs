@@ -389,6 +389,28 @@ pub enum Rule {
     CG7,
     /// It lists every override of the event, and none is looser than what the target runs with. (spec/events.md)
     CG8,
+    /// Checks of a thread name resolvers that are declared. (spec/events.md)
+    TH8,
+    /// A thread has at most one check for a subject. (spec/events.md)
+    TH9,
+    /// A source that gave sequences exceeds its highest accepted one. (spec/events.md)
+    ST1,
+    /// An event names the accepted event that it takes the place of, unless none is accepted, or its source numbers its events. (spec/events.md)
+    ST2,
+    /// Another source than that of the accepted state takes its place only under a capability that lists the subject, by naming the accepted event. (spec/events.md)
+    ST3,
+    /// State is invalidated at the version that the caller knows. (spec/events.md)
+    ST4,
+    /// Only state that stands is invalidated. (spec/events.md)
+    ST5,
+    /// A resolver is declared by the operator or the host. (spec/events.md)
+    IQ1,
+    /// Another content of a resolver comes with another digest. (spec/events.md)
+    IQ2,
+    /// A fact answers the inquiry that stands: its event is examined, and it echoes its fence. (spec/events.md)
+    IQ3,
+    /// A fact comes from the resolver that the inquiry names, as it was declared then and is now. (spec/events.md)
+    IQ4,
     /// A call is an object. (JSON-RPC 2.0)
     FR1,
     /// A batch has at least one call, and no more than the limit. (JSON-RPC 2.0)
@@ -933,6 +955,17 @@ const TABLE: &[Entry] = &[
     Entry("CG-6", Code::PolicyDenied, "It lists the subject and the trajectory of the event, where it lists any.", true),
     Entry("CG-7", Code::PolicyDenied, "It allows the authority that the event claims, which is enough for its type: a request needs more than to inform.", true),
     Entry("CG-8", Code::OverrideDenied, "It lists every override of the event, and none is looser than what the target runs with.", true),
+    Entry("TH-8", Code::ResolverUndeclared, "Checks of a thread name resolvers that are declared.", true),
+    Entry("TH-9", Code::ParamsInvalid, "A thread has at most one check for a subject.", true),
+    Entry("ST-1", Code::StateConflict, "A source that gave sequences exceeds its highest accepted one.", true),
+    Entry("ST-2", Code::StateConflict, "An event names the accepted event that it takes the place of, unless none is accepted, or its source numbers its events.", true),
+    Entry("ST-3", Code::StateConflict, "Another source than that of the accepted state takes its place only under a capability that lists the subject, by naming the accepted event.", true),
+    Entry("ST-4", Code::RevisionConflict, "State is invalidated at the version that the caller knows.", true),
+    Entry("ST-5", Code::StateConflict, "Only state that stands is invalidated.", true),
+    Entry("IQ-1", Code::OperatorRequired, "A resolver is declared by the operator or the host.", true),
+    Entry("IQ-2", Code::IdempotencyConflict, "Another content of a resolver comes with another digest.", true),
+    Entry("IQ-3", Code::StateConflict, "A fact answers the inquiry that stands: its event is examined, and it echoes its fence.", true),
+    Entry("IQ-4", Code::StateConflict, "A fact comes from the resolver that the inquiry names, as it was declared then and is now.", true),
     Entry("FR-1", Code::JsonrpcInvalid, "A call is an object.", true),
     Entry("FR-2", Code::JsonrpcInvalid, "A batch has at least one call, and no more than the limit.", true),
     Entry("FR-3", Code::JsonrpcInvalid, "jsonrpc is exactly 2.0.", true),
@@ -1302,6 +1335,17 @@ pub const ALL: &[Rule] = &[
     Rule::CG6,
     Rule::CG7,
     Rule::CG8,
+    Rule::TH8,
+    Rule::TH9,
+    Rule::ST1,
+    Rule::ST2,
+    Rule::ST3,
+    Rule::ST4,
+    Rule::ST5,
+    Rule::IQ1,
+    Rule::IQ2,
+    Rule::IQ3,
+    Rule::IQ4,
     Rule::FR1,
     Rule::FR2,
     Rule::FR3,

@@ -475,6 +475,57 @@ impl Interruption {
     }
 }
 
+/// What the host is to look at: the receiver's check for the subject. No reference and no payload enters it.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Inquiry {
+    /// The resolver.
+    pub resolver: String,
+    /// The digest of its configuration.
+    pub resolver_digest: String,
+    /// The address, as the check fixes it.
+    pub address: String,
+    /// Where the value stands in the answer: a JSON Pointer.
+    pub answer: String,
+    /// Where it stands in the payload.
+    pub payload: String,
+    /// From when on an answer that says otherwise contradicts.
+    pub visible_at: i64,
+    /// Grows with every inquiry about the event.
+    pub fence: i64,
+    /// How often it was asked.
+    pub asked: i64,
+    /// From when on any host may ask.
+    pub next: i64,
+}
+
+impl Inquiry {
+    pub(crate) fn take(from: &mut Reader<'_>) -> Result<Self, Damage> {
+        Ok(Self {
+            resolver: from.text(",\"resolver\":")?,
+            resolver_digest: from.text(",\"resolverDigest\":")?,
+            address: from.text(",\"address\":")?,
+            answer: from.text(",\"answer\":")?,
+            payload: from.text(",\"payload\":")?,
+            visible_at: from.integer(",\"visibleAt\":")?,
+            fence: from.integer(",\"fence\":")?,
+            asked: from.integer(",\"asked\":")?,
+            next: from.integer(",\"next\":")?,
+        })
+    }
+
+    pub(crate) fn put(&self, to: &mut Writer) {
+        to.text(",\"resolver\":", &self.resolver);
+        to.text(",\"resolverDigest\":", &self.resolver_digest);
+        to.text(",\"address\":", &self.address);
+        to.text(",\"answer\":", &self.answer);
+        to.text(",\"payload\":", &self.payload);
+        to.integer(",\"visibleAt\":", self.visible_at);
+        to.integer(",\"fence\":", self.fence);
+        to.integer(",\"asked\":", self.asked);
+        to.integer(",\"next\":", self.next);
+    }
+}
+
 /// What a cross-thread event has beside what every message has. Its text is the content of the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EventPart {
@@ -514,6 +565,12 @@ pub(crate) struct EventPart {
     pub why: Option<String>,
     /// What each of its references is worth, in their order.
     pub verdicts: Vec<String>,
+    /// What the host is asked about it.
+    pub inquiry: Option<Inquiry>,
+    /// What the receiver's check for the subject came to: a verdict.
+    pub checked: Option<String>,
+    /// The version of accepted state that it became.
+    pub state_version: Option<i64>,
     /// When that was recorded.
     pub recorded: i64,
 }
@@ -539,6 +596,9 @@ impl EventPart {
             status: from.text(",\"status\":")?,
             why: from.maybe_text(",\"why\":")?,
             verdicts: from.texts(",\"verdicts\":")?,
+            inquiry: from.maybe_object(",\"inquiry\":", Inquiry::take)?,
+            checked: from.maybe_text(",\"checked\":")?,
+            state_version: from.maybe_integer(",\"stateVersion\":")?,
             recorded: from.integer(",\"decidedAt\":")?,
         })
     }
@@ -562,6 +622,9 @@ impl EventPart {
         to.text(",\"status\":", &self.status);
         to.maybe_text(",\"why\":", self.why.as_deref());
         to.texts(",\"verdicts\":", &self.verdicts);
+        to.maybe_object(",\"inquiry\":", self.inquiry.as_ref(), Inquiry::put);
+        to.maybe_text(",\"checked\":", self.checked.as_deref());
+        to.maybe_integer(",\"stateVersion\":", self.state_version);
         to.integer(",\"decidedAt\":", self.recorded);
     }
 }

@@ -4,7 +4,7 @@
 use super::ThreadName;
 use crate::generated::machines;
 use crate::json::record::{self, Damage, Reader, Writer};
-use alloc::string::String;
+use alloc::{string::String, vec::Vec};
 
 /// The collection.
 pub(crate) const COLLECTION: &str = "thread";
@@ -26,6 +26,8 @@ pub(crate) struct Thread {
     pub continuation: Option<String>,
     /// `asked` where its task decides about each event, `standing` where the rules do.
     pub reception: String,
+    /// What is looked at before state of a subject is accepted.
+    pub checks: Vec<Check>,
     /// What it runs with: by setting, a value and the list that orders values.
     pub settings: Option<String>,
     /// The thread that it was forked from.
@@ -58,6 +60,7 @@ impl Thread {
             role: from.text(",\"role\":")?,
             continuation: from.maybe_text(",\"continuationId\":")?,
             reception: from.text(",\"reception\":")?,
+            checks: from.objects(",\"checks\":", Check::take)?,
             settings: from.maybe_document(",\"settings\":")?,
             forked_from: from.maybe_object(",\"forkedFrom\":", ThreadName::take)?,
             registered: from.text(",\"registered\":")?,
@@ -74,10 +77,50 @@ impl Thread {
         to.text(",\"role\":", &self.role);
         to.maybe_text(",\"continuationId\":", self.continuation.as_deref());
         to.text(",\"reception\":", &self.reception);
+        to.objects(",\"checks\":", &self.checks, Check::put);
         to.maybe_document(",\"settings\":", self.settings.as_deref());
         to.maybe_object(",\"forkedFrom\":", self.forked_from.as_ref(), ThreadName::put);
         to.text(",\"registered\":", &self.registered);
         to.integer(",\"epoch\":", self.epoch);
         to.integer(",\"revision\":", self.revision);
+    }
+}
+
+/// What is looked at before state of a subject is accepted. Its address is fixed: nothing of an event enters it.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Check {
+    /// The subject.
+    pub subject: String,
+    /// The resolver that is asked.
+    pub resolver: String,
+    /// What it is asked for.
+    pub address: String,
+    /// Where the value stands in the answer: a JSON Pointer.
+    pub answer: String,
+    /// Where it stands in the payload of the event.
+    pub payload: String,
+    /// How long after sending an answer may still lag behind.
+    pub visible_after_ms: i64,
+}
+
+impl Check {
+    pub(crate) fn take(from: &mut Reader<'_>) -> Result<Self, Damage> {
+        Ok(Self {
+            subject: from.text(",\"subject\":")?,
+            resolver: from.text(",\"resolver\":")?,
+            address: from.text(",\"address\":")?,
+            answer: from.text(",\"answer\":")?,
+            payload: from.text(",\"payload\":")?,
+            visible_after_ms: from.integer(",\"visibleAfterMs\":")?,
+        })
+    }
+
+    pub(crate) fn put(&self, to: &mut Writer) {
+        to.text(",\"subject\":", &self.subject);
+        to.text(",\"resolver\":", &self.resolver);
+        to.text(",\"address\":", &self.address);
+        to.text(",\"answer\":", &self.answer);
+        to.text(",\"payload\":", &self.payload);
+        to.integer(",\"visibleAfterMs\":", self.visible_after_ms);
     }
 }

@@ -235,6 +235,31 @@ impl<T: Transport> Client<T> {
         self.keyed("relationships.withdrawProposal", params)
     }
 
+    /// `resolvers.declare`: Declare a resolver of the operator's configuration.
+    pub fn resolvers_declare(&self, params: &types::ResolversDeclare) -> Call<'_, T, Done<types::ResolversDeclareResult>> {
+        self.keyed("resolvers.declare", params)
+    }
+
+    /// `state.get`: Read the accepted state of a subject.
+    pub fn state_get(&self, params: &types::StateGet) -> Call<'_, T, types::StateGetResult> {
+        self.plain("state.get", params)
+    }
+
+    /// `state.history`: List the events that became accepted state of a subject.
+    pub fn state_history(&self, params: &types::StateHistory) -> Call<'_, T, types::StateHistoryResult> {
+        self.plain("state.history", params)
+    }
+
+    /// `state.invalidate`: Withdraw the accepted state of a subject.
+    pub fn state_invalidate(&self, params: &types::StateInvalidate) -> Call<'_, T, Done<types::StateInvalidateResult>> {
+        self.keyed("state.invalidate", params)
+    }
+
+    /// `state.wait`: Wait until the state of a subject is what is waited for, or can no longer become it.
+    pub fn state_wait(&self, params: &types::StateWait) -> Call<'_, T, types::StateWaitResult> {
+        self.plain("state.wait", params)
+    }
+
     /// `tasks.attach`: Bind an adapter to a task.
     pub fn tasks_attach(&self, params: &types::TasksAttach) -> Call<'_, T, Done<types::TasksAttachResult>> {
         self.keyed("tasks.attach", params)

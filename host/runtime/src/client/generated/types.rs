@@ -2162,6 +2162,9 @@ pub struct EventView {
     /// `receipt`
     #[serde(rename = "receipt")]
     pub receipt: EventReceipt,
+    /// `checked`
+    #[serde(rename = "checked", default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<EventViewChecked>,
 }
 
 impl EventView {
@@ -2169,8 +2172,30 @@ impl EventView {
     #[allow(clippy::too_many_arguments)]
     #[must_use]
     pub fn new(message_id: String, sender_incarnation_id: String, source_thread: String, source_owner: String, target_thread: String, target_owner: String, event_type: EventType, trajectory_id: String, subject: String, verification: EventViewVerification, uptake: EventViewUptake, disposition: MessageStates, receipt: EventReceipt) -> Self {
-        EventView { message_id, sender_incarnation_id, source_thread, source_owner, target_thread, target_owner, event_type, trajectory_id, subject, verification, uptake, disposition, receipt }
+        EventView { message_id, sender_incarnation_id, source_thread, source_owner, target_thread, target_owner, event_type, trajectory_id, subject, verification, uptake, disposition, receipt, checked: None }
     }
+}
+
+/// `EventViewChecked`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum EventViewChecked {
+    /// `independent`
+    #[serde(rename = "independent")]
+    Independent,
+    /// `contradicted`
+    #[serde(rename = "contradicted")]
+    Contradicted,
+    /// `unresolved`
+    #[serde(rename = "unresolved")]
+    Unresolved,
+    /// `self-attested`
+    #[serde(rename = "self-attested")]
+    SelfAttested,
+}
+
+impl EventViewChecked {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["independent", "contradicted", "unresolved", "self-attested"];
 }
 
 /// `EventViewUptake`
@@ -6271,6 +6296,55 @@ impl Resolved {
     }
 }
 
+/// What `resolvers.declare` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResolversDeclare {
+    /// `resolver`
+    #[serde(rename = "resolver")]
+    pub resolver: String,
+    /// `digest`
+    #[serde(rename = "digest")]
+    pub digest: String,
+    /// `producers`
+    #[serde(rename = "producers")]
+    pub producers: Vec<String>,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl ResolversDeclare {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(resolver: String, digest: String, producers: Vec<String>) -> Self {
+        ResolversDeclare { resolver, digest, producers, idempotency_key: None }
+    }
+}
+
+/// The resolver as it is declared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResolversDeclareResult {
+    /// `resolver`
+    #[serde(rename = "resolver")]
+    pub resolver: String,
+    /// `digest`
+    #[serde(rename = "digest")]
+    pub digest: String,
+    /// `replay`
+    #[serde(rename = "replay")]
+    pub replay: bool,
+}
+
+impl ResolversDeclareResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(resolver: String, digest: String, replay: bool) -> Self {
+        ResolversDeclareResult { resolver, digest, replay }
+    }
+}
+
 /// `Runtime`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -6358,6 +6432,334 @@ pub enum SpecVersion {
 impl SpecVersion {
     /// The words, in the order of the schema.
     pub const WORDS: &'static [&'static str] = &["0.0-draft"];
+}
+
+/// What `state.get` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateGet {
+    /// `threadId`
+    #[serde(rename = "threadId")]
+    pub thread_id: String,
+    /// `trajectoryId`
+    #[serde(rename = "trajectoryId")]
+    pub trajectory_id: String,
+    /// `subject`
+    #[serde(rename = "subject")]
+    pub subject: String,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+}
+
+impl StateGet {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(thread_id: String, trajectory_id: String, subject: String) -> Self {
+        StateGet { thread_id, trajectory_id, subject, owner: None }
+    }
+}
+
+/// What the thread takes for the state of the subject.
+pub type StateGetResult = StateView;
+
+/// What `state.history` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateHistory {
+    /// `threadId`
+    #[serde(rename = "threadId")]
+    pub thread_id: String,
+    /// `trajectoryId`
+    #[serde(rename = "trajectoryId")]
+    pub trajectory_id: String,
+    /// `subject`
+    #[serde(rename = "subject")]
+    pub subject: String,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// `after`
+    #[serde(rename = "after", default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// `limit`
+    #[serde(rename = "limit", default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<i64>,
+}
+
+impl StateHistory {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(thread_id: String, trajectory_id: String, subject: String) -> Self {
+        StateHistory { thread_id, trajectory_id, subject, owner: None, after: None, limit: None }
+    }
+}
+
+/// The events that became accepted state of the subject, the first version first; `next` goes on where there is more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateHistoryResult {
+    /// `items`
+    #[serde(rename = "items")]
+    pub items: Vec<EventView>,
+    /// `next`
+    #[serde(rename = "next", default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+impl StateHistoryResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(items: Vec<EventView>) -> Self {
+        StateHistoryResult { items, next: None }
+    }
+}
+
+/// What `state.invalidate` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateInvalidate {
+    /// `threadId`
+    #[serde(rename = "threadId")]
+    pub thread_id: String,
+    /// `trajectoryId`
+    #[serde(rename = "trajectoryId")]
+    pub trajectory_id: String,
+    /// `subject`
+    #[serde(rename = "subject")]
+    pub subject: String,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// `expectedVersion`
+    #[serde(rename = "expectedVersion")]
+    pub expected_version: i64,
+    /// The idempotency key; one is made where there is none.
+    #[serde(rename = "idempotencyKey", default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+impl StateInvalidate {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(thread_id: String, trajectory_id: String, subject: String, expected_version: i64) -> Self {
+        StateInvalidate { thread_id, trajectory_id, subject, owner: None, expected_version, idempotency_key: None }
+    }
+}
+
+/// The subject without its state.
+pub type StateInvalidateResult = StateView;
+
+/// `StateView`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateView {
+    /// `version`
+    #[serde(rename = "version")]
+    pub version: i64,
+    /// `status`
+    #[serde(rename = "status")]
+    pub status: StateViewStatus,
+    /// `eventId`
+    #[serde(rename = "eventId", default, skip_serializing_if = "Option::is_none")]
+    pub event_id: Option<String>,
+    /// `sourceThread`
+    #[serde(rename = "sourceThread", default, skip_serializing_if = "Option::is_none")]
+    pub source_thread: Option<String>,
+    /// `sourceOwner`
+    #[serde(rename = "sourceOwner", default, skip_serializing_if = "Option::is_none")]
+    pub source_owner: Option<String>,
+    /// `payload`
+    #[serde(rename = "payload", default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Map<String, Value>>,
+    /// `acceptedAt`
+    #[serde(rename = "acceptedAt", default, skip_serializing_if = "Option::is_none")]
+    pub accepted_at: Option<String>,
+    /// `blockers`
+    #[serde(rename = "blockers")]
+    pub blockers: Vec<StateViewBlockersItem>,
+}
+
+impl StateView {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(version: i64, status: StateViewStatus, blockers: Vec<StateViewBlockersItem>) -> Self {
+        StateView { version, status, event_id: None, source_thread: None, source_owner: None, payload: None, accepted_at: None, blockers }
+    }
+}
+
+/// `StateViewBlockersItem`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateViewBlockersItem {
+    /// `eventId`
+    #[serde(rename = "eventId")]
+    pub event_id: String,
+    /// `sourceThread`
+    #[serde(rename = "sourceThread")]
+    pub source_thread: String,
+    /// `sourceOwner`
+    #[serde(rename = "sourceOwner")]
+    pub source_owner: String,
+    /// `at`
+    #[serde(rename = "at")]
+    pub at: String,
+}
+
+impl StateViewBlockersItem {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(event_id: String, source_thread: String, source_owner: String, at: String) -> Self {
+        StateViewBlockersItem { event_id, source_thread, source_owner, at }
+    }
+}
+
+/// `StateViewStatus`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum StateViewStatus {
+    /// `none`
+    #[serde(rename = "none")]
+    None,
+    /// `current`
+    #[serde(rename = "current")]
+    Current,
+    /// `invalidated`
+    #[serde(rename = "invalidated")]
+    Invalidated,
+}
+
+impl StateViewStatus {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["none", "current", "invalidated"];
+}
+
+/// What `state.wait` takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateWait {
+    /// `threadId`
+    #[serde(rename = "threadId")]
+    pub thread_id: String,
+    /// `trajectoryId`
+    #[serde(rename = "trajectoryId")]
+    pub trajectory_id: String,
+    /// `subject`
+    #[serde(rename = "subject")]
+    pub subject: String,
+    /// `owner`
+    #[serde(rename = "owner", default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// `source`
+    #[serde(rename = "source", default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<StateWaitSource>,
+    /// `afterVersion`
+    #[serde(rename = "afterVersion", default, skip_serializing_if = "Option::is_none")]
+    pub after_version: Option<i64>,
+    /// `until`
+    #[serde(rename = "until", default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<StateWaitUntil>,
+    /// `timeoutMs`
+    #[serde(rename = "timeoutMs", default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<i64>,
+}
+
+impl StateWait {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(thread_id: String, trajectory_id: String, subject: String) -> Self {
+        StateWait { thread_id, trajectory_id, subject, owner: None, source: None, after_version: None, until: None, timeout_ms: None }
+    }
+}
+
+/// Why the wait ended, and the state as it stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateWaitResult {
+    /// `end`
+    #[serde(rename = "end")]
+    pub end: StateWaitResultEnd,
+    /// `state`
+    #[serde(rename = "state")]
+    pub state: StateView,
+}
+
+impl StateWaitResult {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(end: StateWaitResultEnd, state: StateView) -> Self {
+        StateWaitResult { end, state }
+    }
+}
+
+/// `StateWaitResultEnd`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum StateWaitResultEnd {
+    /// `released`
+    #[serde(rename = "released")]
+    Released,
+    /// `blocked`
+    #[serde(rename = "blocked")]
+    Blocked,
+    /// `invalidated`
+    #[serde(rename = "invalidated")]
+    Invalidated,
+    /// `thread-not-active`
+    #[serde(rename = "thread-not-active")]
+    ThreadNotActive,
+    /// `source-not-active`
+    #[serde(rename = "source-not-active")]
+    SourceNotActive,
+    /// `capability-revoked`
+    #[serde(rename = "capability-revoked")]
+    CapabilityRevoked,
+    /// `timed-out`
+    #[serde(rename = "timed-out")]
+    TimedOut,
+}
+
+impl StateWaitResultEnd {
+    /// The words, in the order of the schema.
+    pub const WORDS: &'static [&'static str] = &["released", "blocked", "invalidated", "thread-not-active", "source-not-active", "capability-revoked", "timed-out"];
+}
+
+/// `StateWaitSource`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateWaitSource {
+    /// `threadId`
+    #[serde(rename = "threadId")]
+    pub thread_id: String,
+    /// `owner`
+    #[serde(rename = "owner")]
+    pub owner: String,
+}
+
+impl StateWaitSource {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(thread_id: String, owner: String) -> Self {
+        StateWaitSource { thread_id, owner }
+    }
+}
+
+/// `StateWaitUntil`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateWaitUntil {
+    /// `pointer`
+    #[serde(rename = "pointer")]
+    pub pointer: String,
+    /// `equals`
+    #[serde(rename = "equals")]
+    pub equals: Value,
+}
+
+impl StateWaitUntil {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(pointer: String, equals: Value) -> Self {
+        StateWaitUntil { pointer, equals }
+    }
 }
 
 /// `SubmissionView`
@@ -7579,6 +7981,9 @@ pub struct ThreadView {
     /// `revision`
     #[serde(rename = "revision")]
     pub revision: i64,
+    /// `checks`
+    #[serde(rename = "checks", default, skip_serializing_if = "Option::is_none")]
+    pub checks: Option<Vec<ThreadViewChecksItem>>,
 }
 
 impl ThreadView {
@@ -7586,7 +7991,39 @@ impl ThreadView {
     #[allow(clippy::too_many_arguments)]
     #[must_use]
     pub fn new(thread_id: String, owner: String, state: ThreadViewState, incarnation_id: String, agent_id: String, role: String, reception: Reception, epoch: i64, revision: i64) -> Self {
-        ThreadView { thread_id, owner, state, incarnation_id, agent_id, role, continuation_id: None, reception, settings: None, forked_from: None, epoch, revision }
+        ThreadView { thread_id, owner, state, incarnation_id, agent_id, role, continuation_id: None, reception, settings: None, forked_from: None, epoch, revision, checks: None }
+    }
+}
+
+/// `ThreadViewChecksItem`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadViewChecksItem {
+    /// `subject`
+    #[serde(rename = "subject")]
+    pub subject: String,
+    /// `resolver`
+    #[serde(rename = "resolver")]
+    pub resolver: String,
+    /// `address`
+    #[serde(rename = "address")]
+    pub address: String,
+    /// `answer`
+    #[serde(rename = "answer")]
+    pub answer: String,
+    /// `payload`
+    #[serde(rename = "payload")]
+    pub payload: String,
+    /// `visibleAfterMs`
+    #[serde(rename = "visibleAfterMs", default, skip_serializing_if = "Option::is_none")]
+    pub visible_after_ms: Option<i64>,
+}
+
+impl ThreadViewChecksItem {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(subject: String, resolver: String, address: String, answer: String, payload: String) -> Self {
+        ThreadViewChecksItem { subject, resolver, address, answer, payload, visible_after_ms: None }
     }
 }
 
@@ -7706,6 +8143,41 @@ pub struct ThreadsConfigureChange {
     /// `settings`
     #[serde(rename = "settings", default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<Settings>,
+    /// `checks`
+    #[serde(rename = "checks", default, skip_serializing_if = "Option::is_none")]
+    pub checks: Option<Vec<ThreadsConfigureChangeChecksItem>>,
+}
+
+/// `ThreadsConfigureChangeChecksItem`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadsConfigureChangeChecksItem {
+    /// `subject`
+    #[serde(rename = "subject")]
+    pub subject: String,
+    /// `resolver`
+    #[serde(rename = "resolver")]
+    pub resolver: String,
+    /// `address`
+    #[serde(rename = "address")]
+    pub address: String,
+    /// `answer`
+    #[serde(rename = "answer")]
+    pub answer: String,
+    /// `payload`
+    #[serde(rename = "payload")]
+    pub payload: String,
+    /// `visibleAfterMs`
+    #[serde(rename = "visibleAfterMs", default, skip_serializing_if = "Option::is_none")]
+    pub visible_after_ms: Option<i64>,
+}
+
+impl ThreadsConfigureChangeChecksItem {
+    /// With the members that must be there, and no others.
+    #[must_use]
+    pub fn new(subject: String, resolver: String, address: String, answer: String, payload: String) -> Self {
+        ThreadsConfigureChangeChecksItem { subject, resolver, address, answer, payload, visible_after_ms: None }
+    }
 }
 
 /// The thread as it was changed.
