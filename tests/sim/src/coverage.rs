@@ -178,7 +178,7 @@ fn judge(all: impl Iterator<Item = Place>, counted: &BTreeMap<Place, u64>) -> (V
 /// Why nobody can ask for `event` of a record in `state`, if that is so.
 pub fn out_of_reach(machine: &str, state: &str, event: &str) -> Option<&'static str> {
     match (machine, state, event) {
-        ("thread", ..) => Some("the tasks of these lives have no threads"),
+        ("thread" | "verification" | "uptake", ..) => Some("the tasks of these lives have no threads"),
         ("proposal", _, "expire") => Some("a proposal past its expiry reads as expired, and nobody sweeps it"),
         ("delivery", "control-plane-accepted", "persist") => None,
         ("delivery", "control-plane-accepted", _) => Some("a message is accepted and durable in one commit"),
@@ -203,7 +203,7 @@ pub fn unbroken(rule: &str) -> Option<&'static str> {
     match (group, number.parse().ok()?) {
         ("LC", 1..=10) => Some("it guards what is about to be stored, against faults of the other rules"),
         ("LC", 15 | 21) => Some("what has no edge is refused for a better reason before"),
-        ("LC", 22) | ("TH" | "CG", _) => Some("the tasks of these lives have no threads"),
+        ("LC", 22..=27) | ("TH" | "CG" | "EV" | "ST" | "IQ", _) => Some("the tasks of these lives have no threads"),
         ("LC", 19 | 20) => Some("no operation takes the names of machines, states and events, or a reason beside them"),
         ("BU", 1 | 2 | 4 | 7) => Some("it takes hundreds or thousands of messages"),
         ("BU", 3) => Some("a receiver has enough of interruptions before the sender may send no more"),

@@ -8,7 +8,7 @@ use crate::events::{capability::Capability, thread::ThreadName};
 use crate::generated::limits;
 use crate::json::{self, Writer};
 use crate::kernel::{
-    Stored,
+    Query, Stored,
     context::Context,
     fields::Fields,
     flow::Flow,
@@ -31,7 +31,12 @@ impl Accepted {
 
     /// The row of a subject on a trajectory of a thread; those who wait for it wait for this id.
     pub fn id(tenant: &str, thread: &ThreadName, trajectory: &str, subject: &str) -> String {
-        keys::key(&[tenant, &thread.owner, &thread.thread, trajectory, subject])
+        keys::key(&[tenant, &thread.thread, trajectory, subject, &thread.owner])
+    }
+
+    /// The rows of a subject on a trajectory of threads with an id, whoever owns them.
+    pub fn find(tenant: &str, thread: &str, trajectory: &str, subject: &str) -> Query {
+        keys::under(COLLECTION, "", &[tenant, thread, trajectory, subject], 8)
     }
 
     /// The row of what an event is about, at its target.

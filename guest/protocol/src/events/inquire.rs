@@ -131,7 +131,7 @@ pub(crate) fn begin(cx: &mut Context<'_>) -> Flow<String> {
 /// Writes an event of which nothing but the inquiry changed: no step, no audit record.
 fn scene_saved<'s>(cx: &mut Context<'_>, scene: &'s mut Scene) -> Flow<&'s Row<Life>> {
     let life = &mut scene.life;
-    let entries = life.record.entries(cx.tenant());
+    let entries = life.record.entries(cx.tenant(), &cx.names);
     cx.write(life::COLLECTION, &life.id, life.revision, life.record.text(), entries);
     cx.resource = Some((life.id.clone(), life.record.revision));
     Ok(life)

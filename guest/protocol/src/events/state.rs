@@ -33,11 +33,8 @@ fn subject(cx: &mut Context<'_>) -> Flow<(Row<Thread>, Row<Accepted>)> {
         return Err(not_visible());
     }
     let (thread, owner) = (cx.params.text("threadId")?, cx.owner_in("owner"));
-    let scope = owner.map(String::from).or_else(|| cx.own_scope());
-    if let Some(owner) = scope {
-        let id = id(cx, &ThreadName { thread: thread.into(), owner })?;
-        cx.hint(&keys::row(accepted::COLLECTION, &id));
-    }
+    let (trajectory, about) = (cx.params.text("trajectoryId")?, cx.params.text("subject")?);
+    cx.hint(&Accepted::find(cx.tenant(), thread, trajectory, about));
     let row = cx.own_thread(thread, owner)?;
     let id = id(cx, &row.record.name)?;
     let stored = cx.lookup(accepted::COLLECTION, &id)?;
@@ -172,6 +169,10 @@ fn source_ended(cx: &mut Context<'_>, own: &ThreadName, topics: &mut Vec<String>
 pub(crate) fn invalidate(cx: &mut Context<'_>) -> Flow<String> {
     cx.control_plane()?;
     let (thread, mut state) = subject(cx)?;
+    let known = state.record.state.as_ref();
+    if let Some(query) = known.map(|known| event::find(cx.tenant(), &known.source.thread, &known.event)) {
+        cx.hint(&query);
+    }
     if cx.replayed()? {
         let mut w = Writer::new();
         state.record.view(&mut w);

@@ -20,12 +20,14 @@ mod owners;
 mod passing;
 mod policy;
 mod proposals;
+mod received;
 mod related;
 mod rendering;
 mod reported;
 mod retention;
 mod secrets;
 mod sending;
+mod states;
 mod steps;
 mod stored;
 mod story;
@@ -83,6 +85,8 @@ const FILES: &[File] = &[
     ("operations", "told", told::stories),
     ("operations", "uniform", uniform::stories),
     ("events", "events", events::stories),
+    ("events", "received", received::stories),
+    ("events", "states", states::stories),
     ("events", "threads", threads::stories),
     ("policy", "budgets", budgets::stories),
     ("policy", "consent", policy::consent),
