@@ -215,24 +215,23 @@ pub(crate) static SHAPES: &[Shape] = &[
     Shape::Array { item: 12, min: 0, max: 16, unique: true }, Shape::Object { first: 576, count: 4, min: 0 },
     Shape::Object { first: 580, count: 4, min: 0 }, Shape::Object { first: 584, count: 6, min: 0 },
     Shape::Object { first: 590, count: 6, min: 0 }, Shape::Object { first: 596, count: 2, min: 0 },
-    Shape::Text { min: 0, max: 200 }, Shape::Object { first: 598, count: 2, min: 0 },
-    Shape::Object { first: 600, count: 8, min: 0 }, Shape::Open { min: 1, max: 32 },
-    Shape::Object { first: 608, count: 5, min: 0 }, Shape::Object { first: 613, count: 2, min: 0 },
-    Shape::Object { first: 615, count: 3, min: 0 }, Shape::ByType { first: 5, count: 2 },
-    Shape::Object { first: 618, count: 4, min: 0 }, Shape::Object { first: 622, count: 3, min: 1 },
-    Shape::Object { first: 625, count: 8, min: 0 }, Shape::Object { first: 633, count: 2, min: 0 },
-    Shape::Object { first: 635, count: 5, min: 0 }, Shape::ByType { first: 7, count: 2 },
-    Shape::Object { first: 640, count: 2, min: 1 }, Shape::Object { first: 642, count: 5, min: 0 },
-    Shape::Object { first: 647, count: 5, min: 0 }, Shape::Object { first: 652, count: 5, min: 0 },
-    Shape::Object { first: 657, count: 4, min: 0 }, Shape::Enum { first: 314, count: 2 },
-    Shape::Object { first: 661, count: 2, min: 0 }, Shape::Object { first: 663, count: 4, min: 1 },
-    Shape::Object { first: 667, count: 6, min: 0 }, Shape::Array { item: 278, min: 0, max: 64, unique: false },
-    Shape::Object { first: 673, count: 6, min: 1 }, Shape::Object { first: 679, count: 5, min: 0 },
-    Shape::Object { first: 684, count: 5, min: 0 }, Shape::Object { first: 689, count: 4, min: 0 },
-    Shape::Object { first: 415, count: 3, min: 0 }, Shape::Object { first: 693, count: 2, min: 0 },
-    Shape::Object { first: 695, count: 7, min: 0 }, Shape::Object { first: 702, count: 3, min: 0 },
-    Shape::Object { first: 705, count: 6, min: 0 }, Shape::Object { first: 711, count: 2, min: 0 },
-    Shape::Object { first: 713, count: 3, min: 0 },
+    Shape::Object { first: 598, count: 2, min: 0 }, Shape::Object { first: 600, count: 8, min: 0 },
+    Shape::Open { min: 1, max: 32 }, Shape::Object { first: 608, count: 5, min: 0 },
+    Shape::Object { first: 613, count: 2, min: 0 }, Shape::Object { first: 615, count: 3, min: 0 },
+    Shape::ByType { first: 5, count: 2 }, Shape::Object { first: 618, count: 4, min: 0 },
+    Shape::Object { first: 622, count: 3, min: 1 }, Shape::Object { first: 625, count: 8, min: 0 },
+    Shape::Object { first: 633, count: 2, min: 0 }, Shape::Object { first: 635, count: 5, min: 0 },
+    Shape::ByType { first: 7, count: 2 }, Shape::Object { first: 640, count: 2, min: 1 },
+    Shape::Object { first: 642, count: 5, min: 0 }, Shape::Object { first: 647, count: 5, min: 0 },
+    Shape::Object { first: 652, count: 5, min: 0 }, Shape::Object { first: 657, count: 4, min: 0 },
+    Shape::Enum { first: 314, count: 2 }, Shape::Object { first: 661, count: 2, min: 0 },
+    Shape::Object { first: 663, count: 4, min: 1 }, Shape::Object { first: 667, count: 6, min: 0 },
+    Shape::Array { item: 277, min: 0, max: 64, unique: false }, Shape::Object { first: 673, count: 6, min: 1 },
+    Shape::Object { first: 679, count: 5, min: 0 }, Shape::Object { first: 684, count: 5, min: 0 },
+    Shape::Object { first: 689, count: 4, min: 0 }, Shape::Object { first: 415, count: 3, min: 0 },
+    Shape::Object { first: 693, count: 2, min: 0 }, Shape::Object { first: 695, count: 7, min: 0 },
+    Shape::Object { first: 702, count: 3, min: 0 }, Shape::Object { first: 705, count: 6, min: 0 },
+    Shape::Object { first: 711, count: 2, min: 0 }, Shape::Object { first: 713, count: 3, min: 0 },
 ];
 
 /// Members of objects: name, shape, whether required.
@@ -371,33 +370,33 @@ pub(crate) static MEMBERS: &[Member] = &[
     Member(533, 5, true), Member(154, 5, true), Member(176, 137, false), Member(464, 5, true), Member(533, 5, true),
     Member(154, 5, true), Member(176, 137, false), Member(501, 12, false), Member(473, 174, false),
     Member(464, 5, true), Member(533, 5, true), Member(154, 5, true), Member(176, 137, false), Member(534, 14, true),
-    Member(453, 165, true), Member(464, 5, true), Member(176, 137, true), Member(446, 256, true),
+    Member(453, 165, true), Member(464, 5, true), Member(176, 137, true), Member(446, 24, true),
     Member(535, 125, true), Member(464, 5, true), Member(533, 5, true), Member(154, 5, true), Member(176, 137, false),
-    Member(187, 255, false), Member(536, 14, false), Member(537, 257, false), Member(514, 214, false),
-    Member(105, 9, true), Member(538, 259, true), Member(452, 14, true), Member(176, 137, false),
+    Member(187, 255, false), Member(536, 14, false), Member(537, 256, false), Member(514, 214, false),
+    Member(105, 9, true), Member(538, 258, true), Member(452, 14, true), Member(176, 137, false),
     Member(453, 165, true), Member(105, 9, true), Member(176, 137, false), Member(105, 9, true), Member(47, 10, true),
-    Member(176, 137, false), Member(539, 93, true), Member(540, 263, true), Member(176, 137, false),
+    Member(176, 137, false), Member(539, 93, true), Member(540, 262, true), Member(176, 137, false),
     Member(453, 165, true), Member(541, 5, false), Member(542, 14, false), Member(543, 5, false), Member(20, 5, true),
-    Member(21, 6, true), Member(23, 5, true), Member(94, 83, false), Member(538, 259, false), Member(544, 265, false),
-    Member(545, 5, false), Member(290, 5, false), Member(105, 266, true), Member(453, 165, true),
-    Member(546, 9, true), Member(547, 266, true), Member(452, 14, true), Member(176, 137, false),
-    Member(453, 165, true), Member(548, 19, false), Member(549, 269, false), Member(105, 9, true),
-    Member(498, 270, true), Member(452, 14, true), Member(176, 137, false), Member(453, 165, true),
-    Member(105, 9, true), Member(544, 265, true), Member(452, 14, true), Member(176, 137, false),
+    Member(21, 6, true), Member(23, 5, true), Member(94, 83, false), Member(538, 258, false), Member(544, 264, false),
+    Member(545, 5, false), Member(290, 5, false), Member(105, 265, true), Member(453, 165, true),
+    Member(546, 9, true), Member(547, 265, true), Member(452, 14, true), Member(176, 137, false),
+    Member(453, 165, true), Member(548, 19, false), Member(549, 268, false), Member(105, 9, true),
+    Member(498, 269, true), Member(452, 14, true), Member(176, 137, false), Member(453, 165, true),
+    Member(105, 9, true), Member(544, 264, true), Member(452, 14, true), Member(176, 137, false),
     Member(453, 165, true), Member(105, 9, true), Member(492, 14, false), Member(473, 174, false),
     Member(514, 214, false), Member(176, 137, false), Member(464, 5, true), Member(452, 14, true),
     Member(176, 137, false), Member(453, 165, true), Member(434, 5, true), Member(552, 134, true),
-    Member(303, 276, false), Member(304, 276, false), Member(305, 276, false), Member(306, 276, false),
-    Member(154, 5, true), Member(531, 5, true), Member(553, 12, true), Member(554, 256, true), Member(312, 256, true),
+    Member(303, 275, false), Member(304, 275, false), Member(305, 275, false), Member(306, 275, false),
+    Member(154, 5, true), Member(531, 5, true), Member(553, 12, true), Member(554, 24, true), Member(312, 24, true),
     Member(555, 186, false), Member(545, 5, false), Member(290, 5, false), Member(556, 5, false),
-    Member(557, 275, false), Member(558, 277, false), Member(559, 279, false), Member(464, 5, true),
-    Member(560, 280, true), Member(452, 14, true), Member(176, 137, false), Member(453, 165, true),
+    Member(557, 274, false), Member(558, 276, false), Member(559, 278, false), Member(464, 5, true),
+    Member(560, 279, true), Member(452, 14, true), Member(176, 137, false), Member(453, 165, true),
     Member(464, 5, true), Member(21, 6, true), Member(545, 5, true), Member(290, 5, true), Member(556, 5, false),
-    Member(464, 5, true), Member(561, 282, true), Member(176, 137, false), Member(453, 165, true),
+    Member(464, 5, true), Member(561, 281, true), Member(176, 137, false), Member(453, 165, true),
     Member(464, 5, true), Member(176, 137, false), Member(464, 5, true), Member(21, 6, true), Member(545, 5, true),
-    Member(290, 5, true), Member(556, 5, false), Member(557, 275, false), Member(558, 277, false),
-    Member(562, 286, true), Member(176, 137, false), Member(453, 165, true), Member(464, 5, true),
-    Member(547, 266, true), Member(556, 5, false), Member(452, 14, true), Member(176, 137, false),
+    Member(290, 5, true), Member(556, 5, false), Member(557, 274, false), Member(558, 276, false),
+    Member(562, 285, true), Member(176, 137, false), Member(453, 165, true), Member(464, 5, true),
+    Member(547, 265, true), Member(556, 5, false), Member(452, 14, true), Member(176, 137, false),
     Member(453, 165, true), Member(242, 5, true), Member(454, 49, false), Member(563, 12, true),
     Member(564, 52, true), Member(565, 5, false),
 ];
@@ -438,9 +437,9 @@ pub(crate) static PARAMS: &[(u16, u16)] = &[
     (570, 209), (571, 211), (385, 192), (386, 213), (387, 176), (388, 215), (389, 217), (390, 218), (572, 222),
     (391, 223), (392, 225), (393, 226), (394, 228), (395, 229), (396, 231), (397, 233), (398, 234), (399, 236),
     (573, 239), (400, 240), (401, 243), (402, 244), (403, 244), (404, 245), (405, 247), (406, 248), (407, 249),
-    (408, 251), (409, 252), (410, 253), (411, 254), (412, 258), (413, 260), (414, 261), (415, 262), (416, 244),
-    (417, 264), (418, 267), (419, 268), (420, 271), (421, 272), (422, 273), (423, 274), (424, 281), (425, 283),
-    (426, 284), (427, 285), (428, 287), (429, 288), (430, 274),
+    (408, 251), (409, 252), (410, 253), (411, 254), (412, 257), (413, 259), (414, 260), (415, 261), (416, 244),
+    (417, 263), (418, 266), (419, 267), (420, 270), (421, 271), (422, 272), (423, 273), (424, 280), (425, 282),
+    (426, 283), (427, 284), (428, 286), (429, 287), (430, 273),
 ];
 
 /// A whole document of kind `envelope`.
@@ -488,13 +487,13 @@ pub const RECEIPT: ShapeId = ShapeId(107);
 /// The shared definition `grantDraft`.
 pub const GRANT_DRAFT: ShapeId = ShapeId(241);
 /// The shared definition `adapterRef`.
-pub const ADAPTER_REF: ShapeId = ShapeId(259);
+pub const ADAPTER_REF: ShapeId = ShapeId(258);
 /// The shared definition `profileRef`.
-pub const PROFILE_REF: ShapeId = ShapeId(289);
+pub const PROFILE_REF: ShapeId = ShapeId(288);
 /// The shared definition `runtime`.
-pub const RUNTIME: ShapeId = ShapeId(265);
+pub const RUNTIME: ShapeId = ShapeId(264);
 /// The shared definition `taskInput`.
-pub const TASK_INPUT: ShapeId = ShapeId(266);
+pub const TASK_INPUT: ShapeId = ShapeId(265);
 /// The shared definition `contextEvidence`.
 pub const CONTEXT_EVIDENCE: ShapeId = ShapeId(171);
 /// The shared definition `reconciliation`.
@@ -502,16 +501,16 @@ pub const RECONCILIATION: ShapeId = ShapeId(177);
 /// The shared definition `eventAuthority`.
 pub const EVENT_AUTHORITY: ShapeId = ShapeId(128);
 /// The shared definition `evidenceAddress`.
-pub const EVIDENCE_ADDRESS: ShapeId = ShapeId(290);
+pub const EVIDENCE_ADDRESS: ShapeId = ShapeId(289);
 /// The shared definition `threadSource`.
 pub const THREAD_SOURCE: ShapeId = ShapeId(121);
 /// The shared definition `threadTarget`.
 pub const THREAD_TARGET: ShapeId = ShapeId(122);
 /// The shared definition `setting`.
-pub const SETTING: ShapeId = ShapeId(276);
+pub const SETTING: ShapeId = ShapeId(275);
 /// The shared definition `settings`.
-pub const SETTINGS: ShapeId = ShapeId(277);
+pub const SETTINGS: ShapeId = ShapeId(276);
 /// The shared definition `threadInput`.
-pub const THREAD_INPUT: ShapeId = ShapeId(286);
+pub const THREAD_INPUT: ShapeId = ShapeId(285);
 /// The shared definition `capabilityDraft`.
 pub const CAPABILITY_DRAFT: ShapeId = ShapeId(199);
