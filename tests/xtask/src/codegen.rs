@@ -113,7 +113,7 @@ pub(crate) fn page(root: &Path, path: &str, parts: &[(&str, String)]) -> Result<
 
 /// `kebab-case` as `PascalCase`.
 pub(crate) fn pascal(name: &str) -> String {
-    name.split(['-', '_', '.'])
+    name.split(['-', '_', '.', '/'])
         .map(|part| {
             let mut chars = part.chars();
             chars.next().map(|first| first.to_uppercase().collect::<String>() + chars.as_str()).unwrap_or_default()

@@ -1572,7 +1572,7 @@ pub enum CrossThreadEventSchemaVersion {
     /// `cross-thread-event/v0.1`
     #[default]
     #[serde(rename = "cross-thread-event/v0.1")]
-    CrossThreadEvent/v01,
+    CrossThreadEventV01,
 }
 
 impl CrossThreadEventSchemaVersion {
@@ -1958,7 +1958,7 @@ pub enum EventReceiptSchemaVersion {
     /// `event-receipt/v0.1`
     #[default]
     #[serde(rename = "event-receipt/v0.1")]
-    EventReceipt/v01,
+    EventReceiptV01,
 }
 
 impl EventReceiptSchemaVersion {
