@@ -49,13 +49,16 @@ pub(super) enum Producers {
     List(Vec<String>),
 }
 
+/// Makes what looks, or says in a sentence what is wrong with its settings.
+type Make = fn(&RawResolver, &Canonical) -> Result<Arc<dyn Resolver>, String>;
+
 /// A kind of source.
 struct Kind {
     /// What `kind` says in the file.
     word: &'static str,
     /// The settings that not every kind has.
     settings: &'static [&'static str],
-    make: fn(&RawResolver, &Canonical) -> Result<Arc<dyn Resolver>, String>,
+    make: Make,
 }
 
 /// All of them. A new resolver is a module of its own and a row here.
