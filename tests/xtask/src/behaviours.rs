@@ -11,9 +11,10 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::{fs, path::Path, path::PathBuf};
 
-/// How many behaviours the draft's tests have, and how many entries each list beside them.
+/// How many behaviours the draft's tests have, and how many entries each list beside them; `T` are the statements of the
+/// seed of cross-thread events.
 const NUMBERED: usize = 245;
-const LETTERED: [(char, usize); 3] = [('G', 17), ('A', 10), ('B', 18)];
+const LETTERED: [(char, usize); 4] = [('G', 17), ('A', 10), ('B', 18), ('T', 59)];
 const SINGLE: [&str; 3] = ["C1", "C2", "C3"];
 
 /// The file.

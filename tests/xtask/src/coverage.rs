@@ -1,7 +1,7 @@
 //! Which rule has which conformance vectors.
 //!
 //! A vector is any object, at any depth of a file under `spec/conformance/`, that names `rules` and says what it expects:
-//! `ok` accepts, `error` rejects. So the steps of a scenario count like vectors of their own.
+//! `ok` accepts, `error` rejects; what an accepted step `records` as broken is rejected. So the steps of a scenario count like vectors of their own.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -83,8 +83,10 @@ impl Coverage {
         if accepts || rejects {
             add(&mut self.vectors);
         }
+        let recorded: Vec<&Value> = vector.get("records").and_then(Value::as_array).into_iter().flatten().collect();
         for rule in rules.iter().filter_map(Value::as_str) {
             match self.rules.get_mut(rule) {
+                Some(count) if recorded.iter().any(|known| known.as_str() == Some(rule)) => count.rejecting += 1,
                 Some(count) => add(count),
                 None => {
                     self.unknown.insert((rule.into(), file.into()));

@@ -338,10 +338,10 @@ fn order() -> Story {
     });
     for (number, sequence) in [(2, 4), (3, 5), (4, 1)] {
         story.examined(numbered(number, "older", sequence), 1);
-        story.found(1, "older".into()).rules(&["ST-1", "LC-24"]).ok(stale.clone());
+        story.found(1, "older".into()).records("ST-1").ok(stale.clone());
     }
     story.examined(superseding(5, "unnumbered", 1), 1);
-    story.found(1, "unnumbered".into()).rules(&["ST-1"]).ok(stale.clone());
+    story.found(1, "unnumbered".into()).records("ST-1").ok(stale.clone());
     story.call("builder", "state.get", subject()).ok(json!({"version": 1, "payload": {"value": "five"}}));
     story.applied(numbered(6, "six", 6), "six").rules(&["ST-1", "ST-2"]);
     story.call("builder", "state.get", subject()).ok(json!({"version": 2, "payload": {"value": "six"}}));
@@ -351,7 +351,7 @@ fn order() -> Story {
     // What is named must match, whatever the numbers say.
     story.examined(with(numbered(7, "seven", 7), "/supersedes_event_id", id(1)), 1);
     let conflict = json!({"verification": "verified", "uptake": "conflicting", "receipt": {"stage": "state", "status": "conflicting"}});
-    story.found(1, "seven".into()).rules(&["ST-2"]).ok(conflict);
+    story.found(1, "seven".into()).records("ST-2").ok(conflict);
     story.applied(with(numbered(8, "eight", 8), "/supersedes_event_id", id(6)), "eight").rules(&["ST-2"]);
     story
 }
@@ -361,12 +361,12 @@ fn succession() -> Story {
     let mut story = Story::checked("an event names the state that it takes the place of");
     let conflict = json!({"uptake": "conflicting", "disposition": {"decision": "rejected"}, "receipt": {"stage": "state", "status": "conflicting", "reason": "conflicting"}});
     story.examined(superseding(1, "one", 9), 1);
-    story.found(1, "one".into()).rules(&["ST-2"]).ok(conflict.clone());
+    story.found(1, "one".into()).records("ST-2").ok(conflict.clone());
     story.applied(update(2, "two"), "two").rules(&["ST-2"]);
     story.examined(update(3, "three"), 1);
-    story.found(1, "three".into()).rules(&["ST-2"]).ok(conflict.clone());
+    story.found(1, "three".into()).records("ST-2").ok(conflict.clone());
     story.examined(numbered(4, "four", 1), 1);
-    story.found(1, "four".into()).rules(&["ST-2"]).ok(conflict);
+    story.found(1, "four".into()).records("ST-2").ok(conflict);
     story.applied(superseding(5, "five", 2), "five").rules(&["ST-2"]);
     let state = json!({"version": 2, "eventId": id(5), "payload": {"value": "five"}});
     story.call("builder", "state.get", subject()).ok(state);
@@ -374,6 +374,17 @@ fn succession() -> Story {
     story.tell(superseding(5, "five", 2)).ok(json!({"uptake": "applied"})).effects(json!([]));
     story.call("builder", "state.get", subject()).ok(json!({"version": 2}));
     story
+}
+
+/// The editor sends an event, and the host finds it to be so.
+fn told(story: &mut Story, event: Value, expected: Value) -> &mut Step {
+    let source = json!({"thread_id": "editor", "agent_id": "agent-editor", "role": "author"});
+    let params = json!({"event": with(with(event, "/source", source), "/continuation_id", "editor-01")});
+    let step = story.call("editor", "events.send", params).keep("message", "/messageId");
+    step.ok(json!({"verification": "examining"}));
+    let found = with(with(fact(1), "/senderIncarnationId", "inc_editor-0001"), "/result", "found");
+    let step = story.call("host", "inquiries.record", with(found, "/value", "two"));
+    step.rules(&["ST-2", "ST-3"]).ok(expected)
 }
 
 /// Rule ST-3: another source replaces state only where its capability lists the subject (field report P230).
@@ -388,20 +399,9 @@ fn others() -> Story {
     let route = |number: u32| with(wide(number), "/source_thread", "editor");
     story.allow(route(2));
     story.applied(numbered(1, "one", 1), "one");
-    let from = |event: Value| {
-        let source = json!({"thread_id": "editor", "agent_id": "agent-editor", "role": "author"});
-        json!({"event": with(with(event, "/source", source), "/continuation_id", "editor-01")})
-    };
-    let told = |story: &mut Story, event: Value, expected: Value| {
-        let step = story.call("editor", "events.send", from(event)).keep("message", "/messageId");
-        step.ok(json!({"verification": "examining"}));
-        let found =
-            with(with(with(fact(1), "/senderIncarnationId", "inc_editor-0001"), "/result", "found"), "/value", "two");
-        story.call("host", "inquiries.record", found).rules(&["ST-2", "ST-3"]).ok(expected);
-    };
     let conflict = json!({"uptake": "conflicting", "receipt": {"status": "conflicting"}});
     told(&mut story, numbered(1, "two", 9), conflict.clone());
-    told(&mut story, superseding(2, "two", 1), conflict.clone());
+    told(&mut story, superseding(2, "two", 1), conflict.clone()).records("ST-3");
     story.call("bob", "capabilities.revoke", json!({"grantId": "grant_thread-2"})).ok(json!({}));
     story.allow(with(route(3), "/allowed_subjects", json!([SUBJECT])));
     told(&mut story, numbered(3, "two", 9), conflict);

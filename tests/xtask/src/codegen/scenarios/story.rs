@@ -57,6 +57,8 @@ pub(super) struct Step {
     keep: Map<String, Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rules: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    records: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ok: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,6 +99,7 @@ impl Story {
             params,
             keep: Map::new(),
             rules: Vec::new(),
+            records: Vec::new(),
             ok: None,
             error: None,
             same_as: None,
@@ -162,6 +165,13 @@ impl Step {
     /// The rules that the step is about.
     pub fn rules(&mut self, rules: &[&str]) -> &mut Self {
         self.rules = rules.iter().map(|rule| (*rule).into()).collect();
+        self
+    }
+
+    /// The step is accepted, and what it records is that this rule does not hold.
+    pub fn records(&mut self, rule: &str) -> &mut Self {
+        self.records.push(rule.into());
+        self.rules.push(rule.into());
         self
     }
 
