@@ -230,7 +230,14 @@ fn product() -> Vec<Combination> {
     let mut all = Vec::new();
     for (delivery, decision) in Delivery::ALL.iter().flat_map(|one| Decision::ALL.iter().map(move |two| (*one, *two))) {
         for (outcome, submission) in Outcome::ALL.iter().flat_map(|one| submissions().map(move |two| (*one, two))) {
-            all.extend(claims().map(|claim| Combination { delivery, decision, outcome, submission, claim }));
+            all.extend(claims().map(|claim| Combination {
+                delivery,
+                decision,
+                outcome,
+                submission,
+                claim,
+                event: None,
+            }));
         }
     }
     all
