@@ -88,7 +88,7 @@ fn what_a_profile_declares_of_context_admissions_works() {
             };
             mesh.call(&ends.1, "messages.respond", at(0, json!({"decision": "accepted"})));
             let prepared = mesh.call(&ends.1, "adapter.prepareContextAdmission", at(1, json!({})));
-            assert!(prepared["rendering"].is_object(), "{evidence}, {feature}: {prepared}");
+            assert!(prepared["value"]["admissionToken"].is_string(), "{evidence}, {feature}: {prepared}");
         }
     }
 }

@@ -12,15 +12,16 @@ const FOUNDATIONS: &[(&str, &[&str])] = &[
     ("schema", &[]),
     // The records know how a row is read and written.
     ("generated", &["json", "schema"]),
+    ("characters", &[]),
     ("digest", &[]),
     ("error", &["generated"]),
     ("rules", &["error", "generated"]),
     ("json", &["digest", "error", "generated", "rules"]),
     ("time", &["error", "generated", "rules"]),
     ("lifecycle", &["error", "generated", "json", "rules"]),
-    ("documents", &["digest", "error", "generated", "json", "lifecycle", "rules", "schema", "time"]),
+    ("documents", &["characters", "digest", "error", "generated", "json", "lifecycle", "rules", "schema", "time"]),
     ("attestation", &["documents", "error", "generated", "json", "rules", "time"]),
-    ("rendering", &["digest"]),
+    ("rendering", &["characters", "digest"]),
 ];
 
 /// The domains of the operations, the lowest first: each may use every foundation, and of the domains these.
