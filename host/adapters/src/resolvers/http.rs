@@ -111,6 +111,11 @@ fn origin(text: &str, allow_plaintext: bool) -> Result<(String, &str), String> {
     if uri.host().is_none_or(str::is_empty) {
         return Err("origin: the URL names no host".to_owned());
     }
+    // A port that is none reads as no port at all there.
+    let port = authority.rsplit_once(':').map(|(_, port)| port).filter(|port| !port.ends_with(']'));
+    if port.is_some_and(|port| port.parse::<u16>().is_err()) {
+        return Err("origin: a port is a number from 0 to 65535".to_owned());
+    }
     if !secure && !allow_plaintext && !is_this_machine(authority) {
         return Err(UrlError::Plaintext.to_string());
     }
