@@ -25,6 +25,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod tls;
+pub(crate) mod trace;
 
 pub use gate::{Caller, Credential, Denied, Gate};
 pub use jwt::{Jwt, JwtError};

@@ -1,5 +1,6 @@
 //! `serve --listen`: JSON-RPC over HTTP, with the real core and the real store.
 
+use crate::program::streams::Socket;
 use crate::program::world::{World, reference, suggestion};
 use crate::program::{Answered, Asked};
 use serde_json::{Value, json};
@@ -53,6 +54,15 @@ fn a_trace_goes_from_the_header_fields_to_the_receiver() {
     let list = server.call(&builder, "mailbox.listPending", &json!({"receiver": task("build-1")["task"]}));
     let told = &list.json()["result"]["value"]["items"][0]["context"];
     assert_eq!(told, &json!({"traceparent": parent, "tracestate": "a=1,b=2"}));
+    let mut socket = Socket::open_with(&server, &planner, &[("tracestate", "c=3")]).expect("a socket");
+    socket.call(
+        2,
+        "messages.send",
+        &suggestion(&reference("plan-1"), &reference("build-1"), "rel_plan_build", "msg_traced_0002"),
+    );
+    assert!(socket.next().expect("an answer")["result"].is_object());
+    let list = server.call(&builder, "mailbox.listPending", &json!({"receiver": task("build-1")["task"]}));
+    assert_eq!(list.json()["result"]["value"]["items"][1]["context"], json!({"tracestate": "c=3"}), "of the socket");
     assert_eq!(server.server.terminate(), 0);
 }
 

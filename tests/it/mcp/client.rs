@@ -136,15 +136,17 @@ async fn carry(far: tokio::io::DuplexStream, address: String, token: String) {
 
 /// Posts one message.
 pub fn post(address: &str, token: &str, session: Option<&str>, message: &str) -> Answered {
-    let mut asked = Asked::new("POST", "/mcp")
+    asked(token, session, message).send(std::net::TcpStream::connect(address).expect("the server listens"), address)
+}
+
+/// The request that posts one message.
+pub fn asked(token: &str, session: Option<&str>, message: &str) -> Asked {
+    let asked = Asked::new("POST", "/mcp")
         .bearer(token)
         .field("content-type", "application/json")
         .field("accept", "application/json, text/event-stream")
         .body(message);
-    if let Some(session) = session {
-        asked = asked.field("mcp-session-id", session);
-    }
-    asked.send(std::net::TcpStream::connect(address).expect("the server listens"), address)
+    session.iter().fold(asked, |asked, session| asked.field("mcp-session-id", session))
 }
 
 /// The messages in an answer, be it an event stream or not.

@@ -1,6 +1,6 @@
 //! The tools at `/mcp`.
 
-use super::client::{Agent, messages, post, run};
+use super::client::{Agent, asked, messages, post, run};
 use super::tools::{life, strict};
 use super::{to_builder, world};
 use crate::program::Asked;
@@ -50,6 +50,23 @@ fn a_session_is_no_credential() {
     let end = Asked::new("DELETE", "/mcp").bearer(&planner).field("mcp-session-id", &session);
     assert!(server.send(&end).status < 300);
     assert_eq!(post(&server.address, &planner, Some(&session), &status).status, 404, "it has ended");
+}
+
+/// The place in a trace that comes in header fields goes with a message that a tool sends.
+#[test]
+fn a_trace_goes_from_the_header_fields_of_a_tool_call_to_the_receiver() {
+    let world = world();
+    let server = world.rig.serve_http(&[]);
+    let planner = world.token("planner");
+    let session = post(&server.address, &planner, None, HELLO).field("mcp-session-id").expect("a session").to_owned();
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let send = call(1, "send", &to_builder("Look at the parser."));
+    let sent = server.send(&asked(&planner, Some(&session), &send).field("traceparent", parent));
+    assert!(messages(&sent).concat().contains("structuredContent"), "{sent:?}");
+    let task = json!({"taskId": "build-1", "incarnationId": "inc_build_0001"});
+    let list = server.call(&world.token("builder"), "mailbox.listPending", &json!({"receiver": task}));
+    assert_eq!(list.json()["result"]["value"]["items"][0]["context"], json!({"traceparent": parent}), "{list:?}");
+    assert_eq!(server.server.terminate(), 0);
 }
 
 #[test]

@@ -77,9 +77,17 @@ pub struct Socket(WebSocket<TcpStream>);
 impl Socket {
     /// Connects as the principal of `token`; the status instead where there is no upgrade.
     pub fn open(server: &HttpServer, token: &str) -> Result<Self, u16> {
+        Self::open_with(server, token, &[])
+    }
+
+    /// The same with more header fields.
+    pub fn open_with(server: &HttpServer, token: &str, fields: &[(&'static str, &str)]) -> Result<Self, u16> {
         let mut request = format!("ws://{}/stream", server.address).into_client_request().expect("a request");
         let value = format!("Bearer {token}").parse().expect("a value");
         request.headers_mut().insert("authorization", value);
+        for (name, value) in fields {
+            request.headers_mut().insert(*name, value.parse().expect("a value"));
+        }
         match tungstenite::client(request, server.open()) {
             Ok((socket, _)) => Ok(Socket(socket)),
             Err(tungstenite::HandshakeError::Failure(tungstenite::Error::Http(answer))) => {

@@ -6,7 +6,7 @@ use super::pool::Full;
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use serde_json::json;
-use threadmesh_runtime::rpc::{self, Answer, Refusal, Response as Rpc};
+use threadmesh_runtime::rpc::{self, Answer, Frame, Refusal, Response as Rpc};
 
 /// Seconds after which a request that met a limit may be tried again.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
@@ -75,14 +75,24 @@ pub fn misdirected(refused: Misdirected) -> Response<Body> {
     }
 }
 
-/// The answer where there is no room for the request now.
+/// The answer where there is no room for the request now, and nobody knows what it asks.
 pub fn full(full: Full) -> Response<Body> {
-    retry_later(match full {
-        Full::Caller => {
-            rpc_fault(StatusCode::TOO_MANY_REQUESTS, "backpressure", "too many requests of this principal at once")
-        }
-        Full::Server => rpc_fault(StatusCode::SERVICE_UNAVAILABLE, "backpressure", "too many requests at once"),
-    })
+    let (status, detail) = no_room(full);
+    retry_later(rpc_fault(status, "backpressure", detail))
+}
+
+/// The answer where there is no room for `frame` now: one for each of its calls that has an id.
+pub fn full_for(full: Full, frame: &Frame) -> Response<Body> {
+    let (status, detail) = no_room(full);
+    let text = rpc::refuse(frame, &rpc::error("backpressure", detail));
+    retry_later(text.map_or_else(|| empty(status), |text| json(status, text)))
+}
+
+fn no_room(full: Full) -> (StatusCode, &'static str) {
+    match full {
+        Full::Caller => (StatusCode::TOO_MANY_REQUESTS, "too many requests of this principal at once"),
+        Full::Server => (StatusCode::SERVICE_UNAVAILABLE, "too many requests at once"),
+    }
 }
 
 /// The answer where a handler failed: nothing is known of what it did.

@@ -1,21 +1,21 @@
 //! `POST /rpc`: one JSON-RPC frame, one answer.
 
 use super::gate::Caller;
-use super::pool::{Kind, Place};
-use super::{App, answer, body};
+use super::pool::{Full, Kind, Place};
+use super::{App, answer, body, trace};
 use crate::service;
 use axum::body::Body;
 use axum::extract::{Extension, Request, State};
-use axum::http::{HeaderMap, Response};
+use axum::http::Response;
 use std::sync::Arc;
 use threadmesh_runtime::host::Cancel;
 use threadmesh_runtime::rpc::{Answer, Frame, respond};
 use threadmesh_runtime::wit::Fact;
+use tokio::sync::Semaphore;
 
-/// The header fields that name the place of a request in a trace.
-const TRACE: [&str; 2] = ["traceparent", "tracestate"];
-/// The longest of them that goes with a call: `context_fact_bytes_max` of spec/limits.md.
-const FACT_BYTES_MAX: usize = 512;
+/// Frames for which there is no room and which are looked at all the same, at once: their calls have ids. More than those
+/// are refused unseen.
+static LOOKED_AT: Semaphore = Semaphore::const_new(2);
 
 /// What the first look at a frame came to.
 enum Begun {
@@ -31,14 +31,14 @@ pub async fn rpc(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Response<Body> {
-    let context = trace(request.headers());
+    let context = trace::of(request.headers());
     let text = match body::text(&app, request).await {
         Ok(text) => text,
         Err(refused) => return refused,
     };
     let place = match app.pool.enter(Kind::Call, &caller) {
         Ok(place) => place,
-        Err(full) => return answer::full(full),
+        Err(full) => return turn_away(&app, text, full).await,
     };
     let (shared, who, facts) = (Arc::clone(&app), caller.clone(), context.clone());
     let begun = tokio::task::spawn_blocking(move || {
@@ -52,15 +52,15 @@ pub async fn rpc(
     }
 }
 
-/// Where a request belongs in a trace (W3C Trace Context). Nobody judges what the fields say; what is larger than a context
-/// may be is left out, as is what is no text.
-fn trace(headers: &HeaderMap) -> Vec<Fact> {
-    let facts = TRACE.iter().filter_map(|name| {
-        let fields: Option<Vec<&str>> = headers.get_all(*name).iter().map(|field| field.to_str().ok()).collect();
-        let value = fields.filter(|fields| !fields.is_empty())?.join(",");
-        (value.len() <= FACT_BYTES_MAX).then(|| Fact { name: (*name).to_owned(), value })
-    });
-    facts.collect()
+/// Refuses a frame for which there is no room.
+async fn turn_away(app: &Arc<App>, text: String, full: Full) -> Response<Body> {
+    let Ok(_turn) = LOOKED_AT.try_acquire() else { return answer::full(full) };
+    let shared = Arc::clone(app);
+    let frame = tokio::task::spawn_blocking(move || shared.service.split(&text)).await;
+    match frame {
+        Ok(Ok(frame)) => answer::full_for(full, &frame),
+        _ => answer::full(full),
+    }
 }
 
 fn begin(app: &App, caller: &Caller, text: &str, context: &[Fact]) -> Begun {
@@ -88,7 +88,7 @@ fn begin(app: &App, caller: &Caller, text: &str, context: &[Fact]) -> Begun {
 async fn wait(app: &Arc<App>, caller: Caller, frame: Frame, context: Vec<Fact>) -> Response<Body> {
     let place = match app.pool.enter(Kind::Wait, &caller) {
         Ok(place) => place,
-        Err(full) => return answer::full(full),
+        Err(full) => return answer::full_for(full, &frame),
     };
     let batch = frame.batch;
     let done = run_waiting(app, caller, place, frame, context).await;

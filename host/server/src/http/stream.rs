@@ -5,11 +5,11 @@ mod subscriptions;
 
 use super::gate::Caller;
 use super::pool::Kind;
-use super::{App, answer};
+use super::{App, answer, trace};
 use axum::body::Body;
 use axum::extract::ws::{WebSocketUpgrade, rejection::WebSocketUpgradeRejection};
 use axum::extract::{Extension, RawQuery, State};
-use axum::http::{Response, StatusCode};
+use axum::http::{HeaderMap, Response, StatusCode};
 use std::sync::Arc;
 
 /// How many bytes are read at once; every connection holds a buffer of this size.
@@ -20,6 +20,7 @@ pub async fn stream(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
+    headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response<Body> {
     if query.is_some() {
@@ -36,10 +37,10 @@ pub async fn stream(
         Ok(place) => place,
         Err(full) => return answer::full(full),
     };
-    let live = app.keep_alive();
+    let (live, context) = (app.keep_alive(), trace::of(&headers));
     let upgrade = upgrade.max_message_size(max).max_frame_size(max).read_buffer_size(READ_BYTES);
     upgrade.on_upgrade(move |socket| async move {
-        session::run(&app, &caller, socket).await;
+        session::run(&app, &caller, context, socket).await;
         drop((live, place));
     })
 }

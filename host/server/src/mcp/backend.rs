@@ -7,6 +7,7 @@ use crate::tokens::Principal;
 use std::sync::Arc;
 use threadmesh_runtime::client::{Answer, Client, Transport, TransportError};
 use threadmesh_runtime::host::Cancel;
+use threadmesh_runtime::wit::Fact;
 
 /// Something that runs operations as one authenticated principal. Calls block.
 pub trait Backend: Send + Sync + 'static {
@@ -32,12 +33,13 @@ impl Backend for SocketClient {
 pub struct InProcess {
     service: Arc<dyn Service>,
     caller: Standing,
+    context: Vec<Fact>,
 }
 
 impl InProcess {
-    /// As `caller`.
-    pub fn new(service: Arc<dyn Service>, caller: Standing) -> Self {
-        InProcess { service, caller }
+    /// As `caller`, for a request that belongs to a trace by `context` (see [`Service::call_with`]).
+    pub fn new(service: Arc<dyn Service>, caller: Standing, context: Vec<Fact>) -> Self {
+        InProcess { service, caller, context }
     }
 }
 
@@ -47,7 +49,7 @@ impl Backend for InProcess {
     }
 
     fn call(&self, method: &str, params: &str, cancel: &Cancel) -> Result<Answer, TransportError> {
-        Ok(self.caller.call(self.service.as_ref(), method, params, &[], cancel))
+        Ok(self.caller.call(self.service.as_ref(), method, params, &self.context, cancel))
     }
 }
 

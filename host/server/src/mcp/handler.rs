@@ -6,7 +6,7 @@ use super::session::{Session, ToolCall};
 use super::tools::{self, Described, INSTRUCTIONS, TOOLS, WAIT_MS_MAX};
 use super::{frames, mailbox, relations, schema, sending, watching};
 use crate::http::pool::{Kind, Place, Pool};
-use crate::http::{Caller, Gate};
+use crate::http::{Caller, Gate, trace};
 use crate::service::Service;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
@@ -77,11 +77,12 @@ impl Handler {
             }
             Identity::OfRequest(service, pool, gate) => {
                 let parts = context.extensions.get::<axum::http::request::Parts>();
+                let context = parts.map(|parts| trace::of(&parts.headers)).unwrap_or_default();
                 let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
                 let caller = caller.ok_or_else(|| ToolFault::new("authentication-required", "nobody is calling"))?;
                 let kind = if tool.name() == "wait" { Kind::Wait } else { Kind::Call };
                 let place = pool.enter(kind, caller).map_err(|_| full())?;
-                let backend = InProcess::new(Arc::clone(service), gate.standing(caller));
+                let backend = InProcess::new(Arc::clone(service), gate.standing(caller), context);
                 Ok((Arc::new(backend), Held::Server(place)))
             }
         }

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use threadmesh_runtime::host::Cancel;
 use threadmesh_runtime::rpc::{self, Answer, Call, Frame, error, respond};
+use threadmesh_runtime::wit::Fact;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 
@@ -43,6 +44,8 @@ const SILENT: Close = (1001, "silent");
 struct Session {
     app: Arc<App>,
     caller: Caller,
+    /// Where the connection belongs in a trace; it goes with every call.
+    context: Vec<Fact>,
     out: Out,
     beside: JoinSet<()>,
     subscriptions: Subscriptions,
@@ -80,14 +83,15 @@ impl Out {
     }
 }
 
-/// Serves `socket` until one side ends it.
-pub async fn run(app: &Arc<App>, caller: &Caller, socket: WebSocket) {
+/// Serves `socket` until one side ends it. Its calls belong to a trace by `context`.
+pub async fn run(app: &Arc<App>, caller: &Caller, context: Vec<Fact>, socket: WebSocket) {
     let (sink, mut source) = socket.split();
     let (out, queue) = Out::new();
     let limit = Duration::from_millis(app.limits.write_ms_max);
     let mut writer = tokio::spawn(write(sink, queue, limit));
     let (app, caller) = (Arc::clone(app), caller.clone());
-    let mut session = Session { app, caller, out, beside: JoinSet::new(), subscriptions: Subscriptions::default() };
+    let subscriptions = Subscriptions::default();
+    let mut session = Session { app, caller, context, out, beside: JoinSet::new(), subscriptions };
     let close = session.serve(&mut source, &mut writer).await;
     session.end(close).await;
     // Once nobody writes any more, the writer ends.
@@ -181,7 +185,7 @@ impl Session {
     async fn frame(&mut self, text: String) {
         // What has no place is looked at all the same, one frame of a connection after the other: its calls have ids.
         let place = self.app.pool.enter(Kind::Call, &self.caller);
-        let (app, caller) = (Arc::clone(&self.app), self.caller.clone());
+        let (app, caller, context) = (Arc::clone(&self.app), self.caller.clone(), self.context.clone());
         let begun = tokio::task::spawn_blocking(move || {
             let frame = match app.service.split(&text) {
                 Ok(frame) => frame,
@@ -195,7 +199,7 @@ impl Session {
                 return Ok(frame);
             }
             let standing = app.gate.standing(&caller);
-            Err(service::run(app.service.as_ref(), &standing, &frame, &[], &Cancel::default()))
+            Err(service::run(app.service.as_ref(), &standing, &frame, &context, &Cancel::default()))
         });
         match begun.await {
             Ok(Err(answer)) => self.answer(answer).await,
@@ -215,9 +219,9 @@ impl Session {
             Err(full) => return self.answer(rpc::refuse(&frame, &busy(full))).await,
         };
         let (app, caller, out) = (Arc::clone(&self.app), self.caller.clone(), self.out.clone());
-        let gone = rpc::refuse(&frame, &lost());
+        let (gone, context) = (rpc::refuse(&frame, &lost()), self.context.clone());
         self.beside.spawn(async move {
-            let done = run_waiting(&app, caller, place, frame, Vec::new()).await;
+            let done = run_waiting(&app, caller, place, frame, context).await;
             if let Some(text) = done.unwrap_or(gone) {
                 out.send(Message::text(text)).await;
             }
