@@ -54,11 +54,11 @@ pub fn failure(error: &ConnectError) -> Failure {
         ConnectError::Unreachable { .. } => {
             Failure::unusable("server-unreachable", error, "start one with `threadmesh serve`, or use --db FILE")
         }
-        ConnectError::Denied(refusal) if refusal.code == "backpressure" => {
+        ConnectError::Denied { refusal, .. } if refusal.code == "backpressure" => {
             let next = "the token is not what is wrong: try again when other connections have ended";
             Failure::unusable(&refusal.code, &refusal.detail, next)
         }
-        ConnectError::Denied(refusal) => {
+        ConnectError::Denied { refusal, .. } => {
             Failure::unusable(&refusal.code, &refusal.detail, "name a token that the server knows: --token-file FILE")
         }
         ConnectError::NoServer { .. } => {

@@ -13,7 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use threadmesh_runtime::client::{Transport, TransportError};
-use threadmesh_runtime::rpc::{Answer, Refusal, Response, error, request};
+use threadmesh_runtime::rpc::{Answer, Refusal, Response, request};
 
 /// Connections that are kept for the next call.
 const IDLE_MAX: usize = 8;
@@ -30,8 +30,13 @@ pub enum ConnectError {
         source: io::Error,
     },
     /// The server does not take the token.
-    #[error("{0}")]
-    Denied(Box<Refusal>),
+    #[error("{refusal}")]
+    Denied {
+        /// What the server says of it.
+        refusal: Box<Refusal>,
+        /// The `error` member that this was read from.
+        error: String,
+    },
     /// What answers is no server of ours.
     #[error("{path}: {detail}")]
     NoServer {
@@ -116,7 +121,7 @@ impl Transport for SocketClient {
         }
         let mut connection = match self.fresh() {
             Ok(connection) => connection,
-            Err(ConnectError::Denied(refusal)) => return Ok(Answer::Error(denied(&refusal))),
+            Err(ConnectError::Denied { error, .. }) => return Ok(Answer::Error(error)),
             Err(fault) => return Err(TransportError::new(fault)),
         };
         let answer =
@@ -124,11 +129,6 @@ impl Transport for SocketClient {
         self.keep(connection);
         Ok(answer)
     }
-}
-
-/// The `error` member that the refusal was read from, as far as it is known.
-fn denied(refusal: &Refusal) -> String {
-    error(&refusal.code, &refusal.detail)
 }
 
 /// One authenticated connection.
@@ -145,7 +145,7 @@ impl Connection {
         let mut connection = Connection { lines: BufReader::new(stream), next: 0 };
         let params = json!({"token": token.text()}).to_string();
         match connection.call("session.authenticate", &params).map_err(unreachable)? {
-            Answer::Error(text) => Err(ConnectError::Denied(Box::new(Refusal::read(&text)))),
+            Answer::Error(error) => Err(ConnectError::Denied { refusal: Box::new(Refusal::read(&error)), error }),
             Answer::Result(text) => {
                 let said: Said = serde_json::from_str(&text).map_err(|fault| no_server(fault.to_string()))?;
                 Ok((connection, said.value.principal))
