@@ -14,6 +14,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use threadmesh_runtime::client::operations;
 use threadmesh_runtime::scenario::{self, Call, Reply, Target};
 use threadmesh_server::hosted;
 use threadmesh_server::tokens::{self, Principal, Secret};
@@ -172,10 +173,9 @@ impl Target for Scene<'_> {
 
     fn call(&mut self, call: &Call<'_>) -> Result<Option<Reply>, String> {
         // Nobody is there to end a wait, and the clock stands; and a frame without a method is no call.
-        let waits = call.method == "tasks.wait" && !call.params.contains("\"timeoutMs\":0");
         // A socket has no place for a context, and the server has no engine.
         let bare = call.context.is_null() && call.evaluated.is_null();
-        let fits = !waits && !call.method.is_empty() && bare;
+        let fits = !waits(call) && !call.method.is_empty() && bare;
         let Some(principal) = call.principal.as_ref().filter(|_| fits) else { return Ok(None) };
         self.perform(call, principal).map_err(|fault| {
             let line = fault.line();
@@ -192,6 +192,13 @@ impl Drop for Scene<'_> {
             let _ = server.wait();
         }
     }
+}
+
+/// Whether a call may wait for others: it says for how long, and that is not 0.
+fn waits(call: &Call<'_>) -> bool {
+    let member = operations::find(call.method).and_then(|operation| operation.waits);
+    let params = serde_json::from_str::<Value>(&call.params).unwrap_or_default();
+    member.and_then(|member| params.get(member)).is_some_and(|time| *time != 0)
 }
 
 /// Something of the machine's failed: no verdict on a vector.
