@@ -197,6 +197,9 @@ pub const OF_DOCUMENTS: &[&str] = &["attestation", "canonical-json", "documents"
 /// after its message ended, and an operator who rules that it was submitted.
 const SELDOM: &[&str] = &["LC-16"];
 
+/// Operations that no host of these lives can carry out: there is no engine for policies, and what is asked of one is denied.
+pub const DENIED: &[&str] = &["policy.evaluate"];
+
 /// Why no life breaks a rule that is not about documents alone, if that is so.
 pub fn unbroken(rule: &str) -> Option<&'static str> {
     let (group, number) = rule.split_once('-')?;
@@ -209,8 +212,6 @@ pub fn unbroken(rule: &str) -> Option<&'static str> {
         ("BU", 3) => Some("a receiver has enough of interruptions before the sender may send no more"),
         ("BU", 6) => Some("it takes a chain of more than thirty messages"),
         ("OP", 10) => Some("no two owners of these lives give their tasks the same ids"),
-        ("OP", 11) => Some("the calls of a life carry no place in a trace"),
-        ("OP", 12) => Some("no operation of a life asks for a policy"),
         ("PO", 2) => Some("whoever has no grant learns only that it was denied, and no rule"),
         ("SU", 4) => Some("it takes more than sixteen attempts of one message"),
         ("PP", 7) => Some("it takes more than sixty open proposals"),

@@ -120,7 +120,7 @@ impl Caller for AsHost {
         tenant.clone_into(&mut principal.tenant);
         let parsed: serde_json::Value = serde_json::from_str(params).unwrap_or_default();
         world.vouched(node.process, method, &parsed);
-        let asked = Asked { operation: method, text: params, params: parsed };
+        let asked = Asked { operation: method, text: params, params: parsed, facts: &[] };
         match world.invoke(&node, &principal, asked) {
             Ok((reply, error)) if reply.status == Status::Refused => Err(refused(&error)),
             Ok((reply, _)) => Ok(reply.body),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use threadmesh_protocol::time;
 use threadmesh_runtime::{
     HostError, Reply,
-    wit::{Principal, PrincipalKind, Status},
+    wit::{Fact, Principal, PrincipalKind, Status},
 };
 
 /// A call that was made.
@@ -20,12 +20,13 @@ pub struct Recorded {
     who: Principal,
     operation: String,
     params: Value,
+    facts: Vec<Fact>,
     answer: Result<Value, String>,
 }
 
 impl Recorded {
-    /// A call and what came of it.
-    pub fn new(process: u64, at: i64, context: &Context, result: &Result<Reply, HostError>) -> Self {
+    /// A call, which belonged to a trace by `facts`, and what came of it.
+    pub fn new(process: u64, at: i64, context: &Context, facts: &[Fact], result: &Result<Reply, HostError>) -> Self {
         let answer = match result {
             Err(_) => Err("no-answer".into()),
             Ok(reply) => {
@@ -35,7 +36,8 @@ impl Recorded {
             }
         };
         let Context { who, operation, params, .. } = context;
-        Self { process, at, who: who.clone(), operation: operation.clone(), params: params.clone(), answer }
+        let (who, operation, params) = (who.clone(), operation.clone(), params.clone());
+        Self { process, at, who, operation, params, facts: facts.to_vec(), answer }
     }
 }
 
@@ -64,6 +66,10 @@ pub fn scenario(name: &str, calls: &[Recorded]) -> Value {
             "as": cast::name(&call.who), "at": latest, "instance": format!("host-{}", call.process),
             "method": call.operation, "params": params,
         });
+        if !call.facts.is_empty() {
+            let facts = call.facts.iter().map(|fact| json!({"name": fact.name, "value": fact.value}));
+            step["context"] = facts.collect();
+        }
         match &call.answer {
             Ok(_) => step["ok"] = json!({}),
             Err(code) => step["error"] = json!({ "code": code }),

@@ -34,7 +34,7 @@ use threadmesh_runtime::{
     dispatcher::CallEffect,
     host::{Host, Invocation},
     store::Changes,
-    wit::{Principal, Request, Status},
+    wit::{Fact, Principal, Request, Status},
 };
 
 /// How much older than what it reads the time of a decision may be; `clock_behind_ms_max`.
@@ -98,6 +98,8 @@ pub struct Asked<'a> {
     pub text: &'a str,
     /// The same, parsed.
     pub params: Value,
+    /// Where the call belongs in a trace.
+    pub facts: &'a [Fact],
 }
 
 /// What a caller gets.
@@ -303,8 +305,13 @@ impl World {
 
     /// Calls an operation through the host in `slot`.
     pub fn call(&self, slot: usize, who: &Principal, operation: &str, params: &Value) -> Answer {
+        self.call_with(slot, who, operation, params, &[])
+    }
+
+    /// The same, for a call that belongs to a trace by `facts`.
+    pub fn call_with(&self, slot: usize, who: &Principal, operation: &str, params: &Value, facts: &[Fact]) -> Answer {
         let Some(node) = self.node(slot) else { return Answer::Lost };
-        let asked = Asked { operation, text: &params.to_string(), params: params.clone() };
+        let asked = Asked { operation, text: &params.to_string(), params: params.clone(), facts };
         let Ok((reply, body)) = self.invoke(&node, who, asked) else { return Answer::Lost };
         for effect in reply.calls {
             if self.spend(|plan| plan.pause.take_if(|point| *point == "after-commit-before-call")).is_some() {
@@ -395,14 +402,15 @@ impl World {
 
     /// Runs an operation, and shows the oracle everything about it.
     pub fn invoke(&self, node: &Node, who: &Principal, asked: Asked<'_>) -> Result<(Reply, Value), HostError> {
-        let Asked { operation, text, params } = asked;
+        let Asked { operation, text, params, facts } = asked;
         let context = Context { process: node.process, who: who.clone(), operation: operation.into(), params };
         let context = Arc::new(context);
         self.oracle(|oracle| oracle.attempted(&context, self.time.now()));
         lock(&self.contexts).push(Arc::clone(&context));
         let before = node.store.commits();
         let at = self.time.now() + node.skew.load(Relaxed);
-        let invocation = Invocation { principal: Some(who), operation, params: text, ..Invocation::default() };
+        let invocation =
+            Invocation { principal: Some(who), operation, params: text, context: facts, ..Invocation::default() };
         let result = node.host.run(invocation, &threadmesh_runtime::host::Cancel::default());
         lock(&self.waits).remove(&lock(&self.contexts).len());
         lock(&self.contexts).pop();
@@ -410,7 +418,7 @@ impl World {
         self.stats(|stats| stats.operation(who, operation, &result));
         self.note(|| told(node.process, who, operation, &context.params, &result));
         if let Some(recorded) = &self.recorded {
-            lock(recorded).push(Recorded::new(node.process, at, &context, &result));
+            lock(recorded).push(Recorded::new(node.process, at, &context, facts, &result));
         }
         if !node.alive.load(Relaxed) {
             // Whatever it found out, nobody learns of it.

@@ -7,7 +7,7 @@ use threadmesh_native::{NativeCore, twin::Twin};
 use threadmesh_protocol::operations::operations;
 use threadmesh_runtime::{Core, WasmCore};
 use threadmesh_sim::{
-    coverage::{Coverage, rules},
+    coverage::{Coverage, DENIED, rules},
     life::{Keep, Life},
     machines::Machines,
     plan,
@@ -84,8 +84,8 @@ fn lives_keep_every_promise() {
     assert!(surprising.is_empty(), "out of reach, and seen: {surprising:?}");
 }
 
-/// What can be seen and was not: operations that an action asks for and that are accepted, edges, illegal steps that somebody asks for, rules that are
-/// broken, and kinds of faults.
+/// What can be seen and was not: operations that an action asks for and that are accepted, edges, illegal steps that
+/// somebody asks for, rules that are broken, and kinds of faults.
 fn lacking(coverage: &Coverage) -> Vec<String> {
     let machines = Machines::read();
     let count = |kind: &str| coverage.total.faults.get(kind).copied().unwrap_or(0);
@@ -94,8 +94,9 @@ fn lacking(coverage: &Coverage) -> Vec<String> {
     let pairs = coverage.pairs(&machines).0.into_iter().map(|pair| format!("illegal {pair}"));
     let asked =
         operations().iter().map(|operation| operation.name).filter(|name| coverage.total.asked.contains_key(*name));
-    let never =
-        asked.filter(|name| !coverage.total.accepted.contains_key(*name)).map(|name| format!("operation {name}"));
+    let never = asked
+        .filter(|name| !coverage.total.accepted.contains_key(*name) && !DENIED.contains(name))
+        .map(|name| format!("operation {name}"));
     let unbroken = rules(&coverage.total.rules).0.into_iter().map(|rule| format!("rule {rule}"));
     edges.chain(pairs).chain(rare).chain(never).chain(unbroken).collect()
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 use threadmesh_protocol::generated::limits;
-use threadmesh_runtime::wit::Principal;
+use threadmesh_runtime::wit::{Fact, Principal};
 
 /// Anybody of the cast.
 fn anybody(world: &World, random: &mut Random) -> Principal {
@@ -166,17 +166,26 @@ pub fn again(world: &World, random: &mut Random) {
     world.call(slot, &who, &operation, &params);
 }
 
-/// A request that is none: nobody, an unknown operation, members that are missing or too many.
+/// A request that is none: nobody, an unknown operation, members that are missing or too many, a place in a trace that is
+/// too large; and a policy is asked that no host has.
 pub fn nonsense(world: &World, random: &mut Random) {
     let Some(slot) = host(world, random) else { return };
     let who = anybody(world, random);
-    match random.below(5) {
+    match random.below(7) {
         0 => world.call(slot, &who, "messages.unsend", &json!({})),
         1 => {
             world.call(slot, &Principal { incarnation: None, ..cast::task("bridge", 1, None) }, "tasks.get", &json!({}))
         }
         2 => world.call(slot, &who, "mailbox.claim", &json!({"messageId": "msg_0000001"})),
         3 => world.call(slot, &who, "adapter.listUnresolved", &json!({})),
+        4 => {
+            let long = Fact { name: "tracestate".into(), value: "x".repeat(513) };
+            world.call_with(slot, &who, "messages.getDisposition", &json!({"messageId": "msg_0000001"}), &[long])
+        }
+        5 => {
+            let asked = json!({"policy": "sha256:none", "hook": "delivery.claim", "input": "{}"});
+            world.call(slot, &cast::host(), "policy.evaluate", &asked)
+        }
         _ => world.call(slot, &who, "messages.getDisposition", &json!({"messageId": "x", "more": 1})),
     };
 }
