@@ -1,13 +1,13 @@
 //! Files of a database that are gone, cut, doubled or of another form: what the doctor says, and what a server says.
 
 use crate::program::StdioServer;
-use crate::program::world::World;
+use crate::program::world::{World, options};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use threadmesh_runtime::store::Store;
-use threadmesh_store_sqlite::{Options, SqliteStore};
+use threadmesh_store_sqlite::SqliteStore;
 
 /// A world whose database was left by a process that was killed: with a log, and commits that only the log has.
 fn left_by_a_kill() -> World {
@@ -55,7 +55,7 @@ fn the_doctor_names_what_became_of_a_database() {
         assert!(text("detail").contains(said) && text("next").contains(next), "{state}: {finding}");
         assert_eq!(code, if state == "nothing" { 0 } else { 2 }, "{state}");
         // Opening says the same.
-        let opened = SqliteStore::open(&db, Options::default()).map(|store| store.last_time().is_ok());
+        let opened = SqliteStore::open(&db, options()).map(|store| store.last_time().is_ok());
         assert_eq!(opened.map_err(|error| error.to_string()), if code == 0 { Ok(true) } else { Err(text("detail")) });
     }
 }
@@ -71,7 +71,7 @@ fn cut(file: &Path) {
 
 /// Lets the header of a database without a log say that it has this layout.
 fn layout(db: &Path, layout: u32) {
-    drop(SqliteStore::open(db, Options::default()).expect("the log is carried over"));
+    drop(SqliteStore::open(db, options()).expect("the log is carried over"));
     let opened = fs::File::options().write(true).open(db).expect("a file");
     opened.write_all_at(&layout.to_be_bytes(), 60).expect("written");
 }

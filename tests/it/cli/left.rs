@@ -1,12 +1,12 @@
 //! What a process that was killed left to do.
 
-use crate::program::world::World;
+use crate::program::world::{World, options};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use threadmesh_runtime::store::{Changes, Effect, EffectKind, ReadSet, Store};
-use threadmesh_store_sqlite::{Options, SqliteStore};
+use threadmesh_store_sqlite::SqliteStore;
 
 /// More than one commit relabels (`relabel_page`).
 const MESSAGES: usize = 55;
@@ -52,7 +52,7 @@ fn the_next_process_goes_on_with_what_a_killed_one_left() {
 
 /// Stores effects that no version knows, as a commit of a later one may have.
 fn leave_what_nobody_knows(world: &World, keys: impl Iterator<Item = String>) {
-    let store = SqliteStore::open(world.rig.path("mesh.db"), Options::default()).expect("the store");
+    let store = SqliteStore::open(world.rig.path("mesh.db"), options()).expect("the store");
     let effect = |key| Effect { kind: EffectKind::Repeatable, name: "of.later".into(), key, body: "{}".into() };
     let mut batch = store.begin().expect("a turn");
     let changes = Changes { effects: keys.map(effect).collect(), ..Changes::default() };
@@ -79,7 +79,7 @@ fn what_cannot_be_done_is_reported_and_kept() {
     let again = world.rig.run(&send);
     assert_eq!((again.code, again.err.contains("of.later")), (0, false), "it is put off: {}", again.err);
     // It is known also when its hour is over and nobody was there.
-    let store = SqliteStore::open(world.rig.path("mesh.db"), Options::default()).expect("the store");
+    let store = SqliteStore::open(world.rig.path("mesh.db"), options()).expect("the store");
     for _ in 0..2 {
         let (code, findings) = left_to_do(&world);
         assert_eq!((code, findings.len(), &findings[0]["level"]), (1, 1, &json!("bad")), "{findings:?}");
@@ -99,7 +99,7 @@ fn a_log_that_nobody_reads_holds_up_nobody() {
     let mut command = world.rig.command(&["serve", "--db", "mesh.db", "--stdio", "--as", "alice"]);
     let mut server =
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
-    let store = SqliteStore::open(world.rig.path("mesh.db"), Options::default()).expect("the store");
+    let store = SqliteStore::open(world.rig.path("mesh.db"), options()).expect("the store");
     let until = Instant::now() + Duration::from_secs(60);
     while store.failed_effects(1).expect("an answer").1 < EFFECTS as u64 {
         assert!(Instant::now() < until, "it waits for whoever reads");

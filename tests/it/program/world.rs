@@ -2,6 +2,9 @@
 
 use super::{Rig, Server};
 use serde_json::{Value, json};
+use threadmesh_native::NativeCore;
+use threadmesh_runtime::Core;
+use threadmesh_store_sqlite::{Options, Records};
 
 /// `planner` may send to `builder`; `alice` owns both; `stranger` is a task of mallory's.
 pub struct World {
@@ -124,4 +127,13 @@ pub fn suggestion(sender: &Value, target: &Value, relationship: &str, id: &str) 
 /// A reference to a task of this world, as `plan-1` or `build-1`.
 pub fn reference(task: &str) -> Value {
     json!({"taskId": task, "incarnationId": format!("inc_{}_0001", task.trim_end_matches("-1"))})
+}
+
+/// How a database is opened for the records of this build's component, as the program opens it.
+pub fn options() -> Options {
+    let said = NativeCore.session().and_then(|mut session| session.describe()).expect("the rules say what they are");
+    let said: Value = serde_json::from_str(&said).expect("JSON");
+    let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok()).expect("a number");
+    let reads = said["records"]["reads"].as_array().expect("numbers").iter().map(number).collect();
+    Options { records: Records { writes: number(&said["records"]["writes"]), reads }, ..Options::default() }
 }

@@ -7,7 +7,9 @@ use threadmesh_runtime::store::{
     Answer as Found, Applied, ApplyError, Batch, Changes, EffectLease, Epoch, LeasedEffect, Query, ReadSet, Scrub,
     Snapshot, Store, StoreError,
 };
-use threadmesh_runtime::wit::{Answer, Checked, Error, Evaluated, Frame, Operation, Principal, Request, Step, Verdict};
+use threadmesh_runtime::wit::{
+    Answer, Checked, Error, Evaluated, Found as Brought, Frame, Operation, Principal, Request, Step, Verdict,
+};
 use threadmesh_runtime::{Core, CoreError, Outcome, Session};
 
 /// A part of the way of an operation, as the host loop goes it.
@@ -143,6 +145,9 @@ impl Session for TimedSession<'_> {
     ) -> Outcome<Step> {
         let phase = if answers.is_empty() && evaluated.is_empty() { Phase::First } else { Phase::Later };
         self.clock.time(phase, || self.session.decide(request, answers, evaluated, now, entropy))
+    }
+    fn resume(&mut self, entropy: &str, found: &[Brought], evaluated: &[Evaluated]) -> Outcome<Option<Step>> {
+        self.clock.time(Phase::Later, || self.session.resume(entropy, found, evaluated))
     }
     fn check_principal(&mut self, principal: &Principal) -> Result<Option<Error>, CoreError> {
         self.session.check_principal(principal)
