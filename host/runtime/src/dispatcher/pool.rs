@@ -4,8 +4,11 @@
 //! overstays its allowance, marks it overdue and starts a spare worker in its place, so that hanging jobs do not eat the
 //! pool; the worker that was replaced ends when its job does. Spares are bounded too.
 
+mod lanes;
+
+use lanes::{Group, Lanes};
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -19,6 +22,14 @@ pub(super) trait Job: Send + 'static {
     fn key(&self) -> &str;
     /// How long it may run from now; afterwards it is overdue.
     fn allowance(&self, now: Instant) -> Duration;
+    /// On whose behalf it runs: lanes take turns. None where it is empty.
+    fn lane(&self) -> &str {
+        ""
+    }
+    /// What it may have to wait for. None where it is empty.
+    fn source(&self) -> &str {
+        ""
+    }
 }
 
 /// Where a key stands in a pool.
@@ -57,13 +68,20 @@ struct Shared<J> {
 }
 
 struct State<J> {
-    queue: VecDeque<J>,
+    queue: Lanes<J>,
     /// Every key in the pool; `None` while it is queued.
     jobs: HashMap<String, Option<Running>>,
     /// The limit that the watch thread waits for.
     watched: Option<Instant>,
     spares: usize,
     closed: bool,
+}
+
+impl<J: Job> State<J> {
+    /// Nothing yet, where a lane or a source may have `share` workers.
+    fn new(share: usize) -> Self {
+        State { queue: Lanes::new(share), jobs: HashMap::new(), watched: None, spares: 0, closed: false }
+    }
 }
 
 impl<J> State<J> {
@@ -73,6 +91,7 @@ impl<J> State<J> {
 }
 
 struct Running {
+    groups: Vec<Group>,
     limit: Instant,
     overdue: bool,
     replaced: bool,
@@ -85,11 +104,10 @@ impl<J: Job> Clone for Pool<J> {
 }
 
 impl<J: Job> Pool<J> {
-    /// Starts `workers` threads and a watch thread. The error is that of the operating system.
+    /// Starts `workers` threads and a watch thread. A lane or a source has at most half of the workers. The error is that of the operating system.
     pub fn start(name: &'static str, workers: usize, spares_max: usize, work: Work<J>) -> io::Result<Self> {
-        let state = State { queue: VecDeque::new(), jobs: HashMap::new(), watched: None, spares: 0, closed: false };
+        let state = Mutex::new(State::new(workers.div_ceil(2)));
         let (ready, nearer, idle) = (Condvar::new(), Condvar::new(), Condvar::new());
-        let state = Mutex::new(state);
         let pool = Self(Arc::new(Shared { state, ready, nearer, idle, work, name, spares_max }));
         for _ in 0..workers.max(1) {
             pool.0.spawn_worker()?;
@@ -101,17 +119,16 @@ impl<J: Job> Pool<J> {
 
     /// A pool without threads, for [`Pool::run_one`].
     pub fn by_hand(name: &'static str, work: Work<J>) -> Self {
-        let state = State { queue: VecDeque::new(), jobs: HashMap::new(), watched: None, spares: 0, closed: false };
+        let state = Mutex::new(State::new(usize::MAX));
         let (ready, nearer, idle) = (Condvar::new(), Condvar::new(), Condvar::new());
-        let state = Mutex::new(state);
         Self(Arc::new(Shared { state, ready, nearer, idle, work, name, spares_max: 0 }))
     }
 
     /// Runs the first job in line on this thread, at `now`; whether there was one. No lock is held meanwhile.
     pub fn run_one(&self, now: Instant) -> bool {
         let mut state = self.0.lock();
-        let Some(job) = state.queue.pop_front() else { return false };
-        let (key, _) = start(&mut state, &job, now);
+        let Some((job, groups)) = state.queue.pop() else { return false };
+        let (key, _) = start(&mut state, &job, groups, now);
         drop(state);
         // As in a worker: a panic must not leave the key running for ever.
         let _ = catch_unwind(AssertUnwindSafe(|| (self.0.work.run)(job)));
@@ -132,7 +149,7 @@ impl<J: Job> Pool<J> {
             return Err(job);
         }
         state.jobs.insert(job.key().to_owned(), None);
-        state.queue.push_back(job);
+        state.queue.push(job);
         drop(state);
         self.0.ready.notify_one();
         Ok(())
@@ -198,15 +215,16 @@ impl<J: Job> Shared<J> {
     fn next(&self) -> Option<(String, J)> {
         let mut state = self.lock();
         loop {
-            if let Some(job) = state.queue.pop_front() {
-                let (key, limit) = start(&mut state, &job, Instant::now());
+            if let Some((job, groups)) = state.queue.pop() {
+                let (key, limit) = start(&mut state, &job, groups, Instant::now());
                 if state.watched.is_none_or(|watched| limit < watched) {
                     state.watched = Some(limit);
                     self.nearer.notify_all();
                 }
                 return Some((key, job));
             }
-            if state.closed {
+            // What waits for its share is still to be done.
+            if state.closed && state.queue.len() == 0 {
                 return None;
             }
             state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -216,7 +234,15 @@ impl<J: Job> Shared<J> {
     /// Notes the end of a job. Whether its worker has been replaced and must end.
     fn finish(&self, key: &str) -> bool {
         let mut state = self.lock();
-        let replaced = state.jobs.remove(key).flatten().is_some_and(|running| running.replaced);
+        let ended = state.jobs.remove(key).flatten();
+        let replaced = ended.as_ref().is_some_and(|running| running.replaced);
+        if let Some(running) = ended
+            && !running.groups.is_empty()
+        {
+            // A share is free: whoever waited for it, or for the end of the pool, must look again.
+            state.queue.ended(&running.groups);
+            self.ready.notify_all();
+        }
         if replaced {
             state.spares = state.spares.saturating_sub(1);
         }
@@ -265,10 +291,10 @@ impl<J: Job> Shared<J> {
 }
 
 /// Notes that a job runs from `now` on; its key, and when it is overdue.
-fn start<J: Job>(state: &mut State<J>, job: &J, now: Instant) -> (String, Instant) {
+fn start<J: Job>(state: &mut State<J>, job: &J, groups: Vec<Group>, now: Instant) -> (String, Instant) {
     let key = job.key().to_owned();
     let limit = now + job.allowance(now);
-    state.jobs.insert(key.clone(), Some(Running { limit, overdue: false, replaced: false }));
+    state.jobs.insert(key.clone(), Some(Running { groups, limit, overdue: false, replaced: false }));
     (key, limit)
 }
 
