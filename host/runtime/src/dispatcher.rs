@@ -5,6 +5,7 @@
 //! (`dispatcher/resume.rs`). All facts go to the core as principal `host`; the core alone decides what they mean. The
 //! words are in `spec/adapters.md`.
 
+mod inquire;
 mod perform;
 mod pool;
 mod record;
@@ -16,7 +17,8 @@ pub mod fake;
 
 pub use stats::{Note, Stats};
 
-use crate::adapter::Profile;
+use crate::{adapter::Profile, resolver::DeclaredResolver};
+use inquire::Inquiry;
 use perform::Order;
 use pool::{Pool, Work};
 use record::{Recorder, Refused};
@@ -66,6 +68,10 @@ pub struct Config {
     pub workers: usize,
     /// Threads for queries.
     pub query_workers: usize,
+    /// Threads for looking at evidence. One pair of owners, and one source, has at most half of them at a time.
+    pub look_workers: usize,
+    /// Where is looked for evidence.
+    pub resolvers: Vec<DeclaredResolver>,
     /// How many hanging calls (and how many hanging queries) get a spare thread.
     pub spares_max: usize,
     /// How long after its deadline an adapter may return before it counts as hanging.
@@ -112,6 +118,8 @@ impl Config {
             tenant: "default".into(),
             workers: 8,
             query_workers: 2,
+            look_workers: 4,
+            resolvers: Vec::new(),
             spares_max: 64,
             overrun: Duration::from_secs(5),
             sweep: Duration::from_secs(1),
@@ -134,8 +142,16 @@ pub enum StartError {
         /// Why.
         refusal: Refusal,
     },
-    /// Two profiles have one name.
-    #[error("two profiles are called {0:?}")]
+    /// The core did not take a resolver.
+    #[error("resolver {resolver:?} was not accepted: {refusal}")]
+    DeclareResolver {
+        /// Its name.
+        resolver: String,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// Two profiles, or two resolvers, have one name.
+    #[error("two are called {0:?}")]
     Twice(String),
     /// No thread, or no randomness.
     #[error("the operating system refused: {0}")]
@@ -158,6 +174,7 @@ pub struct Dispatcher {
     core: Arc<Core>,
     calls: Pool<Order>,
     queries: Pool<Ask>,
+    inquiries: Pool<Inquiry>,
     sweeping: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -165,6 +182,7 @@ pub struct Dispatcher {
 struct Core {
     caller: Arc<dyn Caller>,
     profiles: BTreeMap<String, Arc<Profile>>,
+    resolvers: BTreeMap<String, Arc<DeclaredResolver>>,
     config: Config,
     recorder: Recorder,
     stats: stats::Counters,
@@ -173,6 +191,8 @@ struct Core {
     /// Effects seen, in flight or recent: a second one of the same submission is a fault of the host.
     seen: Mutex<Seen>,
     backlog: Mutex<Backlog>,
+    /// Inquiries that the operator was told are not for this host.
+    told: Mutex<HashSet<String>>,
     signal: Signal,
 }
 
@@ -182,7 +202,7 @@ struct Seen {
     order: VecDeque<String>,
 }
 
-/// The only effect of the kind `call` that this host performs.
+/// The effect of a call; that of a look is [`inquire::ASK`].
 const SUBMIT: &str = "adapter.submit";
 
 /// The longest detail of a note: a target may say anything.
@@ -197,18 +217,21 @@ impl Dispatcher {
         let core = Self::declared(caller, profiles, config)?;
         let calls = core.start_calls()?;
         let queries = core.start_queries()?;
-        let sweeping = Mutex::new(Some(Sweeper::spawn(Arc::clone(&core), calls.clone(), queries.clone())?));
-        Ok(Self { core, calls, queries, sweeping })
+        let inquiries = core.start_inquiries()?;
+        let sweeper = Sweeper::new(Arc::clone(&core), calls.clone(), queries.clone(), inquiries.clone());
+        let sweeping = Mutex::new(Some(sweeper.spawn()?));
+        Ok(Self { core, calls, queries, inquiries, sweeping })
     }
 
     /// As [`Dispatcher::start`], but without any thread: nothing happens until [`Dispatcher::call_one`],
-    /// [`Dispatcher::ask_one`] or [`Dispatcher::sweep`] is called, and then on that thread. For whoever decides himself
+    /// [`Dispatcher::ask_one`], [`Dispatcher::look_one`] or [`Dispatcher::sweep`] is called, and then on that thread. For whoever decides himself
     /// what happens next, such as a simulation.
     pub fn by_hand(caller: Arc<dyn Caller>, profiles: Vec<Profile>, config: Config) -> Result<Self, StartError> {
         let core = Self::declared(caller, profiles, config)?;
         let calls = Pool::by_hand("adapter-call", core.calls_work());
         let queries = Pool::by_hand("adapter-query", core.queries_work());
-        Ok(Self { core, calls, queries, sweeping: Mutex::new(None) })
+        let inquiries = Pool::by_hand("inquiry", core.inquiries_work());
+        Ok(Self { core, calls, queries, inquiries, sweeping: Mutex::new(None) })
     }
 
     /// Performs the call that has waited longest, to its end; whether there was one. An adapter may come back here while
@@ -222,12 +245,19 @@ impl Dispatcher {
         self.queries.run_one(self.core.config.time.now())
     }
 
-    /// One sweep over the unresolved attempts and over the records that the store did not take.
+    /// Looks at the evidence whose turn it is; whether there was any to look at.
+    pub fn look_one(&self) -> bool {
+        self.inquiries.run_one(self.core.config.time.now())
+    }
+
+    /// One sweep over the unresolved attempts, over the inquiries that are due, and over the records that the store did not take.
     pub fn sweep(&self) {
         let now = self.core.config.time.now();
         self.calls.look(now);
         self.queries.look(now);
-        Sweeper::new(Arc::clone(&self.core), self.calls.clone(), self.queries.clone()).sweep_once();
+        self.inquiries.look(now);
+        let (calls, queries, inquiries) = (self.calls.clone(), self.queries.clone(), self.inquiries.clone());
+        Sweeper::new(Arc::clone(&self.core), calls, queries, inquiries).sweep_once();
     }
 
     /// What all threads share, with the profiles declared to the core.
@@ -238,19 +268,28 @@ impl Dispatcher {
                 return Err(StartError::Twice(twice.name.clone()));
             }
         }
+        let mut resolvers = BTreeMap::new();
+        for resolver in &config.resolvers {
+            if resolvers.insert(resolver.name.clone(), Arc::new(resolver.clone())).is_some() {
+                return Err(StartError::Twice(resolver.name.clone()));
+            }
+        }
         let recorder = Recorder::new(config.nonce.clone(), Arc::clone(&config.time))?;
         let core = Arc::new(Core {
             caller,
             profiles: by_name,
+            resolvers,
             config,
             recorder,
             stats: stats::Counters::default(),
             closing: AtomicBool::new(false),
             seen: Mutex::default(),
             backlog: Mutex::default(),
+            told: Mutex::default(),
             signal: Signal::default(),
         });
         core.declare()?;
+        core.declare_resolvers()?;
         Ok(core)
     }
 
@@ -260,6 +299,15 @@ impl Dispatcher {
     /// Effects are routed by name. One of an unknown name, or one that cannot be read, is neither performed nor settled: the
     /// record says that nobody knows, another version may know how to ask, and the log says why.
     pub fn perform(&self, effect: CallEffect) {
+        if effect.name == inquire::ASK {
+            // A pool that is closed, or that has it already: the row is due again in any case.
+            if let Some(inquiry) = self.core.inquiry(&effect)
+                && self.inquiries.place(&effect.key) == pool::Place::Absent
+            {
+                let _ = self.inquiries.push(inquiry);
+            }
+            return;
+        }
         if effect.name != SUBMIT {
             self.core.stats.unperformed.add();
             let detail = format!("this host does not know how to perform {:?}", effect.name);
@@ -319,6 +367,7 @@ impl Dispatcher {
         self.core.closing.store(true, Ordering::SeqCst);
         self.calls.close();
         self.queries.close();
+        self.inquiries.close();
         self.core.signal.end();
     }
 }
@@ -366,6 +415,10 @@ impl Core {
         Pool::start("adapter-query", self.config.query_workers, self.config.spares_max, self.queries_work())
     }
 
+    fn start_inquiries(self: &Arc<Self>) -> io::Result<Pool<Inquiry>> {
+        Pool::start("inquiry", self.config.look_workers, self.config.spares_max, self.inquiries_work())
+    }
+
     fn calls_work(self: &Arc<Self>) -> Work<Order> {
         let (run, late) = (Arc::clone(self), Arc::clone(self));
         Work {
@@ -382,6 +435,16 @@ impl Core {
             run: Box::new(move |ask| run.ask(ask)),
             overdue: Box::new(move |key| {
                 late.note("query-overdue", key, "", "deadline", "the adapter has not answered after its deadline");
+            }),
+        }
+    }
+
+    fn inquiries_work(self: &Arc<Self>) -> Work<Inquiry> {
+        let (run, late) = (Arc::clone(self), Arc::clone(self));
+        Work {
+            run: Box::new(move |inquiry| run.inquire(inquiry)),
+            overdue: Box::new(move |key| {
+                late.note("look-overdue", key, "", "deadline", "the resolver has not answered after its deadline");
             }),
         }
     }
@@ -425,6 +488,18 @@ impl Core {
             code: code.to_owned(),
             detail: detail.chars().take(NOTE_CHARS_MAX).collect(),
         });
+    }
+
+    /// As [`Core::note`], once per `id`, as far as this process remembers.
+    fn note_once(&self, id: &str, event: &'static str, about: &str, code: &str, detail: &str) {
+        let mut told = lock(&self.told);
+        if told.len() >= SEEN_MAX {
+            told.clear();
+        }
+        if told.insert(id.to_owned()) {
+            drop(told);
+            self.note(event, id, about, code, detail);
+        }
     }
 
     fn closing(&self) -> bool {

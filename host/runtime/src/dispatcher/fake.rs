@@ -3,7 +3,10 @@
 //! keeps every operation that it was asked for.
 
 use super::{CallEffect, Caller, Refusal};
-use crate::adapter::{Profile, Receipt};
+use crate::{
+    adapter::{Profile, Receipt},
+    resolver::DeclaredResolver,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{
@@ -36,9 +39,29 @@ pub struct Attempt {
     envelope_digest: String,
 }
 
+/// Something to be looked at.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// How often it was looked at; a fact names the look that it is of.
+    pub fence: u32,
+    /// Not to be looked at again before.
+    pub due_at: u64,
+    /// The fact on record.
+    pub fact: Option<Value>,
+    pair: String,
+    resolver: String,
+    resolver_digest: String,
+}
+
+/// How long after a look the next one may be.
+pub const LOOK_AGAIN_MS: u64 = 1_000;
+/// How often is looked at most.
+pub const LOOKS_MAX: u32 = 3;
+
 #[derive(Default)]
 struct State {
     attempts: BTreeMap<String, Attempt>,
+    inquiries: BTreeMap<String, Wanted>,
     operations: Vec<(String, String, Value)>,
     now_ms: u64,
     fault: Option<Fault>,
@@ -105,6 +128,27 @@ impl FakeCore {
         CallEffect { name: "adapter.submit".into(), key: id.to_owned(), body: text }
     }
 
+    /// Wants the evidence of inquiry `id` looked at, as a commit would that counts the first look.
+    pub fn want(&self, id: &str, pair: &str, resolver: &DeclaredResolver) -> CallEffect {
+        let mut state = self.lock();
+        let wanted = Wanted {
+            fence: 1,
+            due_at: state.now_ms + LOOK_AGAIN_MS,
+            fact: None,
+            pair: pair.to_owned(),
+            resolver: resolver.name.clone(),
+            resolver_digest: resolver.digest.clone(),
+        };
+        let body = look_of(id, &wanted).to_string();
+        assert!(state.inquiries.insert(id.to_owned(), wanted).is_none(), "inquiry {id} is wanted twice");
+        CallEffect { name: "inquiry.ask".into(), key: id.to_owned(), body }
+    }
+
+    /// The inquiry as it is now.
+    pub fn wanted(&self, id: &str) -> Wanted {
+        self.lock().inquiries.get(id).cloned().expect("the inquiry exists")
+    }
+
     /// The attempt as it is now.
     pub fn attempt(&self, id: &str) -> Attempt {
         self.lock().attempts.get(id).cloned().expect("the attempt exists")
@@ -169,7 +213,10 @@ impl Caller for FakeHost {
             return Err(refuse("not-visible", "no such tenant"));
         }
         let result = match method {
-            "adapters.declare" => Ok(json!({})),
+            "adapters.declare" | "resolvers.declare" => Ok(json!({})),
+            "inquiries.listDue" => Ok(list_due(&state, &params)),
+            "inquiries.begin" => begin_look(&mut state, &params),
+            "inquiries.record" => record_fact(&mut state, &params),
             "adapter.listUnresolved" => Ok(list(&state, &params)),
             "adapter.recordReceipt" => record_receipt(&mut state, &params),
             "adapter.recordQuery" => record_query(&mut state, &self.instance, &params),
@@ -218,6 +265,56 @@ fn list(state: &State, params: &Value) -> Value {
         })
     };
     json!({"items": page.into_iter().map(item).collect::<Vec<_>>(), "nextCursor": next})
+}
+
+/// Two inquiries per page, as with attempts.
+fn list_due(state: &State, params: &Value) -> Value {
+    let after = params["cursor"].as_str().unwrap_or_default();
+    let due = |(id, wanted): &(&String, &Wanted)| {
+        id.as_str() > after && wanted.fact.is_none() && wanted.fence < LOOKS_MAX && wanted.due_at <= state.now_ms
+    };
+    let page: Vec<_> = state.inquiries.iter().filter(due).take(2).collect();
+    let next = (page.len() == 2).then(|| page[1].0.clone());
+    json!({"items": page.into_iter().map(|(id, wanted)| look_of(id, wanted)).collect::<Vec<_>>(), "nextCursor": next})
+}
+
+fn look_of(id: &str, wanted: &Wanted) -> Value {
+    json!({
+        "inquiryId": id, "tenant": "default", "pair": wanted.pair, "resolver": wanted.resolver,
+        "resolverDigest": wanted.resolver_digest, "address": id, "pointer": "/a", "bytesMax": 1_000,
+        "fence": wanted.fence,
+    })
+}
+
+fn begin_look(state: &mut State, params: &Value) -> Result<Value, Refusal> {
+    let now = state.now_ms;
+    let (id, wanted) = find_wanted(state, params)?;
+    if wanted.fact.is_some() || wanted.due_at > now || wanted.fence >= LOOKS_MAX {
+        return Err(refuse("inquiry-not-due", "it is not to be looked at now"));
+    }
+    (wanted.fence, wanted.due_at) = (wanted.fence + 1, now + LOOK_AGAIN_MS);
+    Ok(look_of(&id, wanted))
+}
+
+fn record_fact(state: &mut State, params: &Value) -> Result<Value, Refusal> {
+    let (_, wanted) = find_wanted(state, params)?;
+    if params["resolverDigest"] != *wanted.resolver_digest {
+        return Err(refuse("params-invalid", "it is of another version of the resolver"));
+    }
+    if wanted.fact.is_none() {
+        wanted.fact = Some(params["fact"].clone());
+    }
+    Ok(json!({}))
+}
+
+/// The inquiry that params name by its id and fence.
+fn find_wanted<'a>(state: &'a mut State, params: &Value) -> Result<(String, &'a mut Wanted), Refusal> {
+    let id = params["inquiryId"].as_str().unwrap_or_default().to_owned();
+    let wanted = state.inquiries.get_mut(&id).ok_or_else(|| refuse("not-visible", "no such inquiry"))?;
+    match params["fence"] == wanted.fence {
+        true => Ok((id, wanted)),
+        false => Err(refuse("revision-conflict", "it is of another look")),
+    }
 }
 
 fn record_receipt(state: &mut State, params: &Value) -> Result<Value, Refusal> {

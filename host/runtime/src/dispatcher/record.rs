@@ -64,6 +64,11 @@ impl Record {
         Self::new(keys, tenant, submission_id, ("adapter.recordQuery", result), params)
     }
 
+    /// What was seen of an inquiry; `params` without the key.
+    pub fn fact(keys: &Recorder, tenant: &str, inquiry_id: &str, params: Value) -> Self {
+        Self::new(keys, tenant, inquiry_id, ("inquiries.record", "fact"), params)
+    }
+
     fn new(
         keys: &Recorder,
         tenant: &str,

@@ -132,7 +132,7 @@ pub(super) fn current_revision(caller: &dyn Caller, tenant: &str, id: &str) -> R
 }
 
 /// Reads a result, bare or in the `value` member of the draft's result wrapping.
-fn read<T: DeserializeOwned>(text: &str) -> Result<T, Refusal> {
+pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Refusal> {
     let unreadable = |error: serde_json::Error| Refusal {
         code: "host-misuse".into(),
         detail: format!("unreadable result: {error}"),

@@ -66,6 +66,10 @@ counters! {
     unanswerable,
     /// Unresolved attempts of profiles that this host does not have in that version.
     foreign,
+    /// Looks at evidence.
+    looks,
+    /// Facts about evidence that are on record.
+    facts,
     /// Sweeps over the unresolved attempts.
     sweeps,
 }
@@ -78,6 +82,7 @@ impl Counters {
             "not-submitted" => self.not_submitted.add(),
             "found" => self.found.add(),
             "absent-final" => self.absent_final.add(),
+            "fact" => self.facts.add(),
             "unanswerable" => self.unanswerable.add(),
             _ => {}
         }

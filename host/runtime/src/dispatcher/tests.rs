@@ -1,6 +1,7 @@
 //! The dispatcher over a stand-in for the core, with adapters that are closures.
 
 mod calls;
+mod looking;
 mod resuming;
 
 use super::{fake::FakeCore, *};

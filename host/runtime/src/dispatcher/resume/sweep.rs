@@ -1,8 +1,10 @@
-//! The thread that goes over the unresolved attempts and over the records that the store did not take.
+//! The thread that goes over the unresolved attempts, over the inquiries that are due, and over the records that the store did not take.
 
 use super::{Ask, Unresolved, each_unresolved, plan::Clocks, plan::Plan};
 use crate::dispatcher::{
-    Core, lock,
+    Core,
+    inquire::Inquiry,
+    lock,
     perform::Order,
     pool::{Place, Pool},
 };
@@ -72,18 +74,18 @@ pub(in crate::dispatcher) struct Sweeper {
     core: Arc<Core>,
     calls: Pool<Order>,
     queries: Pool<Ask>,
+    inquiries: Pool<Inquiry>,
 }
 
 impl Sweeper {
     /// One that sweeps when it is told to.
-    pub fn new(core: Arc<Core>, calls: Pool<Order>, queries: Pool<Ask>) -> Self {
-        Self { core, calls, queries }
+    pub fn new(core: Arc<Core>, calls: Pool<Order>, queries: Pool<Ask>, inquiries: Pool<Inquiry>) -> Self {
+        Self { core, calls, queries, inquiries }
     }
 
     /// Starts the thread.
-    pub fn spawn(core: Arc<Core>, calls: Pool<Order>, queries: Pool<Ask>) -> io::Result<JoinHandle<()>> {
-        let sweeper = Self::new(core, calls, queries);
-        thread::Builder::new().name("adapter-sweep".into()).spawn(move || sweeper.run())
+    pub fn spawn(self) -> io::Result<JoinHandle<()>> {
+        thread::Builder::new().name("adapter-sweep".into()).spawn(move || self.run())
     }
 
     fn run(&self) {
@@ -97,6 +99,8 @@ impl Sweeper {
     pub fn sweep_once(&self) {
         // A faulty list must not end the sweeping for good.
         let _ = catch_unwind(AssertUnwindSafe(|| self.sweep()));
+        let look = || self.core.sweep_inquiries(&self.inquiries, || self.core.signal.ended());
+        let _ = catch_unwind(AssertUnwindSafe(look));
         self.core.stats.sweeps.add();
     }
 
