@@ -2,13 +2,13 @@
 
 use crate::failure::Failure;
 use crate::log::Log;
+use crate::outside::{self, Outside};
 use crate::terminal::Printer;
-use crate::{core, database, outside, time};
+use crate::{core, database, time};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-use threadmesh_runtime::adapter::Profile;
 use threadmesh_runtime::dispatcher::{CallEffect, Caller, Config, Dispatcher, Note, Refusal};
 use threadmesh_runtime::host::{Clock, Host, Performer, ReplayFiles, itself};
 use threadmesh_runtime::store::{Effect as StoredEffect, Store};
@@ -47,7 +47,7 @@ pub struct Opened {
     core: Arc<WasmCore>,
     store: Arc<SqliteStore>,
     host: Arc<Host>,
-    profiles: Vec<Profile>,
+    outside: Outside,
     dispatcher: Arc<OnceLock<Dispatcher>>,
     performer: Mutex<Option<Performer>>,
 }
@@ -56,9 +56,9 @@ impl Opened {
     /// Opens it. Unusable where the component, the database or the profile file is.
     pub fn open(opening: &Opening<'_>) -> Result<Self, Failure> {
         let core = Arc::new(core::load()?);
-        let profiles = match opening.profiles {
-            Some(path) => outside::read(path, &core)?.profiles,
-            None => Vec::new(),
+        let outside = match opening.profiles {
+            Some(path) => outside::read(path, &core)?,
+            None => Outside::default(),
         };
         let (create, allow_network_fs, records) =
             (opening.create, opening.allow_network_fs, core::records(core.as_ref())?);
@@ -83,7 +83,7 @@ impl Opened {
             let told = format!("threadmesh: {}: {error}; `threadmesh doctor --db FILE` says more", left_to_do(effect));
             Printer::new(false).warn(&told);
         }));
-        Ok(Opened { core, store, host, profiles, dispatcher, performer: Mutex::default() })
+        Ok(Opened { core, store, host, outside, dispatcher, performer: Mutex::default() })
     }
 
     /// The host.
@@ -115,15 +115,16 @@ impl Opened {
         Hosted::new(Arc::clone(&self.host), self.perform())
     }
 
-    /// Starts the dispatcher: declares the profiles, performs what commits return from now on, and asks about attempts
-    /// that nobody knows the outcome of. `note` gets what is worth a line in a log. Starts one, however often it is called.
+    /// Starts the dispatcher: declares the profiles and the resolvers, performs what commits return from now on, asks about
+    /// attempts that nobody knows the outcome of, and looks at evidence. `note` gets what is worth a line in a log. Starts one, however often it is called.
     pub fn dispatch(&self, note: impl Fn(&Note) + Send + Sync + 'static) -> Result<(), Failure> {
         if self.dispatcher.get().is_some() {
             return Ok(());
         }
         let caller = Arc::new(AsHost { host: Arc::clone(&self.host), core: Arc::clone(&self.core) });
-        let config = Config { note: Arc::new(note), ..Config::new(self.host.instance()) };
-        let dispatcher = Dispatcher::start(caller, self.profiles.clone(), config).map_err(|error| {
+        let resolvers = self.outside.resolvers.clone();
+        let config = Config { note: Arc::new(note), resolvers, ..Config::new(self.host.instance()) };
+        let dispatcher = Dispatcher::start(caller, self.outside.profiles.clone(), config).map_err(|error| {
             Failure::unusable(
                 "profiles-unusable",
                 error,

@@ -25,7 +25,7 @@ use record::{Recorder, Refused};
 use resume::{Ask, Backlog, Signal, Sweeper};
 use serde_json::json;
 use std::{
-    collections::{BTreeMap, HashSet, VecDeque},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     io,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -68,7 +68,7 @@ pub struct Config {
     pub workers: usize,
     /// Threads for queries.
     pub query_workers: usize,
-    /// Threads for looking at evidence. One pair of owners, and one source, has at most half of them at a time.
+    /// Threads for looking at evidence. One owner, and one source, has at most half of them at a time.
     pub look_workers: usize,
     /// Where is looked for evidence.
     pub resolvers: Vec<DeclaredResolver>,
@@ -191,8 +191,8 @@ struct Core {
     /// Effects seen, in flight or recent: a second one of the same submission is a fault of the host.
     seen: Mutex<Seen>,
     backlog: Mutex<Backlog>,
-    /// Inquiries that the operator was told are not for this host.
-    told: Mutex<HashSet<String>>,
+    /// Inquiries that are not for this host, and since when they are known.
+    foreign: Mutex<HashMap<String, Instant>>,
     signal: Signal,
 }
 
@@ -285,7 +285,7 @@ impl Dispatcher {
             closing: AtomicBool::new(false),
             seen: Mutex::default(),
             backlog: Mutex::default(),
-            told: Mutex::default(),
+            foreign: Mutex::default(),
             signal: Signal::default(),
         });
         core.declare()?;
@@ -302,7 +302,7 @@ impl Dispatcher {
         if effect.name == inquire::ASK {
             // A pool that is closed, or that has it already: the row is due again in any case.
             if let Some(inquiry) = self.core.inquiry(&effect)
-                && self.inquiries.place(&effect.key) == pool::Place::Absent
+                && self.inquiries.place(pool::Job::key(&inquiry)) == pool::Place::Absent
             {
                 let _ = self.inquiries.push(inquiry);
             }
@@ -488,18 +488,6 @@ impl Core {
             code: code.to_owned(),
             detail: detail.chars().take(NOTE_CHARS_MAX).collect(),
         });
-    }
-
-    /// As [`Core::note`], once per `id`, as far as this process remembers.
-    fn note_once(&self, id: &str, event: &'static str, about: &str, code: &str, detail: &str) {
-        let mut told = lock(&self.told);
-        if told.len() >= SEEN_MAX {
-            told.clear();
-        }
-        if told.insert(id.to_owned()) {
-            drop(told);
-            self.note(event, id, about, code, detail);
-        }
     }
 
     fn closing(&self) -> bool {

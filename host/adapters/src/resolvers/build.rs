@@ -12,7 +12,7 @@ use threadmesh_runtime::resolver::{Canonical, DeclaredResolver, Resolver};
 const DEADLINE_MS: (u64, u64, u64) = (1, 5_000, 10_000);
 const BYTES_MAX: (u64, u64, u64) = (1, 1_048_576, 1_048_576);
 /// The most producers of one source.
-const PRODUCERS_MAX: usize = 64;
+const PRODUCERS_MAX: usize = 16;
 /// The longest name of a producer, in characters.
 const PRODUCER_CHARS_MAX: usize = 200;
 /// Anybody.

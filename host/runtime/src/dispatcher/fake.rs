@@ -42,13 +42,13 @@ pub struct Attempt {
 /// Something to be looked at.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// How often it was looked at; a fact names the look that it is of.
-    pub fence: u32,
+    /// How often it was looked at.
+    pub asked: u32,
     /// Not to be looked at again before.
     pub due_at: u64,
-    /// The fact on record.
+    /// The params that decided it, or `unresolved` where it was asked often enough.
     pub fact: Option<Value>,
-    pair: String,
+    owner: String,
     resolver: String,
     resolver_digest: String,
 }
@@ -128,20 +128,20 @@ impl FakeCore {
         CallEffect { name: "adapter.submit".into(), key: id.to_owned(), body: text }
     }
 
-    /// Wants the evidence of inquiry `id` looked at, as a commit would that counts the first look.
-    pub fn want(&self, id: &str, pair: &str, resolver: &DeclaredResolver) -> CallEffect {
+    /// Wants the evidence of event `id` of `owner` looked at, as a commit would that counts the first look.
+    pub fn want(&self, id: &str, owner: &str, resolver: &DeclaredResolver) -> CallEffect {
         let mut state = self.lock();
         let wanted = Wanted {
-            fence: 1,
+            asked: 1,
             due_at: state.now_ms + LOOK_AGAIN_MS,
             fact: None,
-            pair: pair.to_owned(),
+            owner: owner.to_owned(),
             resolver: resolver.name.clone(),
             resolver_digest: resolver.digest.clone(),
         };
         let body = look_of(id, &wanted).to_string();
         assert!(state.inquiries.insert(id.to_owned(), wanted).is_none(), "inquiry {id} is wanted twice");
-        CallEffect { name: "inquiry.ask".into(), key: id.to_owned(), body }
+        CallEffect { name: "inquiry.ask".into(), key: format!("{id}#{FENCE}"), body }
     }
 
     /// The inquiry as it is now.
@@ -214,7 +214,7 @@ impl Caller for FakeHost {
         }
         let result = match method {
             "adapters.declare" | "resolvers.declare" => Ok(json!({})),
-            "inquiries.listDue" => Ok(list_due(&state, &params)),
+            "inquiries.listDue" => Ok(list_due(&state)),
             "inquiries.begin" => begin_look(&mut state, &params),
             "inquiries.record" => record_fact(&mut state, &params),
             "adapter.listUnresolved" => Ok(list(&state, &params)),
@@ -267,54 +267,51 @@ fn list(state: &State, params: &Value) -> Value {
     json!({"items": page.into_iter().map(item).collect::<Vec<_>>(), "nextCursor": next})
 }
 
-/// Two inquiries per page, as with attempts.
-fn list_due(state: &State, params: &Value) -> Value {
-    let after = params["cursor"].as_str().unwrap_or_default();
-    let due = |(id, wanted): &(&String, &Wanted)| {
-        id.as_str() > after && wanted.fact.is_none() && wanted.fence < LOOKS_MAX && wanted.due_at <= state.now_ms
-    };
-    let page: Vec<_> = state.inquiries.iter().filter(due).take(2).collect();
-    let next = (page.len() == 2).then(|| page[1].0.clone());
-    json!({"items": page.into_iter().map(|(id, wanted)| look_of(id, wanted)).collect::<Vec<_>>(), "nextCursor": next})
+/// The fence of every inquiry here.
+const FENCE: u32 = 7;
+
+fn list_due(state: &State) -> Value {
+    let due = |(_, wanted): &(&String, &Wanted)| wanted.fact.is_none() && wanted.due_at <= state.now_ms;
+    let items: Vec<_> = state.inquiries.iter().filter(due).map(|(id, wanted)| look_of(id, wanted)).collect();
+    json!({"items": items})
 }
 
 fn look_of(id: &str, wanted: &Wanted) -> Value {
     json!({
-        "inquiryId": id, "tenant": "default", "pair": wanted.pair, "resolver": wanted.resolver,
-        "resolverDigest": wanted.resolver_digest, "address": id, "pointer": "/a", "bytesMax": 1_000,
-        "fence": wanted.fence,
+        "messageId": id, "senderIncarnationId": "inc_sender", "owner": wanted.owner, "fence": FENCE,
+        "resolver": wanted.resolver, "resolverDigest": wanted.resolver_digest, "address": id, "answer": "/a",
+        "asked": wanted.asked, "next": "2026-01-01T00:00:00Z",
     })
 }
 
 fn begin_look(state: &mut State, params: &Value) -> Result<Value, Refusal> {
     let now = state.now_ms;
-    let (id, wanted) = find_wanted(state, params)?;
-    if wanted.fact.is_some() || wanted.due_at > now || wanted.fence >= LOOKS_MAX {
-        return Err(refuse("inquiry-not-due", "it is not to be looked at now"));
+    let wanted = find_wanted(state, params)?;
+    if wanted.asked >= LOOKS_MAX {
+        wanted.fact = Some(json!("unresolved"));
+        return Ok(json!({"checked": "unresolved"}));
     }
-    (wanted.fence, wanted.due_at) = (wanted.fence + 1, now + LOOK_AGAIN_MS);
-    Ok(look_of(&id, wanted))
+    (wanted.asked, wanted.due_at) = (wanted.asked + 1, now + LOOK_AGAIN_MS);
+    Ok(json!({}))
 }
 
 fn record_fact(state: &mut State, params: &Value) -> Result<Value, Refusal> {
-    let (_, wanted) = find_wanted(state, params)?;
+    let wanted = find_wanted(state, params)?;
     if params["resolverDigest"] != *wanted.resolver_digest {
-        return Err(refuse("params-invalid", "it is of another version of the resolver"));
+        return Err(refuse("state-conflict", "it is of another version of the resolver"));
     }
-    if wanted.fact.is_none() {
-        wanted.fact = Some(params["fact"].clone());
+    if params["result"] != "unreachable" {
+        wanted.fact = Some(json!({"result": params["result"], "value": params["value"]}));
     }
     Ok(json!({}))
 }
 
-/// The inquiry that params name by its id and fence.
-fn find_wanted<'a>(state: &'a mut State, params: &Value) -> Result<(String, &'a mut Wanted), Refusal> {
-    let id = params["inquiryId"].as_str().unwrap_or_default().to_owned();
-    let wanted = state.inquiries.get_mut(&id).ok_or_else(|| refuse("not-visible", "no such inquiry"))?;
-    match params["fence"] == wanted.fence {
-        true => Ok((id, wanted)),
-        false => Err(refuse("revision-conflict", "it is of another look")),
-    }
+/// The inquiry that params name, if it stands.
+fn find_wanted<'a>(state: &'a mut State, params: &Value) -> Result<&'a mut Wanted, Refusal> {
+    let id = params["messageId"].as_str().unwrap_or_default();
+    let wanted = state.inquiries.get_mut(id).ok_or_else(|| refuse("not-visible", "no such event"))?;
+    let stands = wanted.fact.is_none() && params["fence"] == FENCE && params["owner"] == *wanted.owner;
+    if stands { Ok(wanted) } else { Err(refuse("state-conflict", "the inquiry does not stand")) }
 }
 
 fn record_receipt(state: &mut State, params: &Value) -> Result<Value, Refusal> {

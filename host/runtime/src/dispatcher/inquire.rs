@@ -2,18 +2,18 @@
 //!
 //! An inquiry is no call: looking twice harms nobody, so that any host may. The commit that wants it returns an effect,
 //! which makes it prompt; the row stands in an index until a fact is on record, which makes it certain. Every look after the
-//! first is counted by the core before it is made (`inquiries.begin`), and every fact names the look that it is of
-//! (`fence`), so that a late one decides nothing.
+//! first is counted by the core before it is made (`inquiries.begin`), and every fact names the inquiry that it
+//! answers (`fence`), so that a late one decides nothing.
 
 use super::{
-    CallEffect, Core, Refusal, StartError, millis,
+    CallEffect, Core, Refusal, StartError, lock,
     pool::{Job, Place, Pool},
     record::Record,
     resume::read,
 };
 use crate::resolver::{DeclaredResolver, Fact, Question};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -21,83 +21,69 @@ use std::{
 
 /// The name of the effect.
 pub(super) const ASK: &str = "inquiry.ask";
-/// Inquiries per page.
+/// Inquiries per sweep; what is begun makes place for others.
 const PAGE: u32 = 100;
-/// Pages per sweep.
-const PAGES_MAX: u32 = 100;
+/// How long an inquiry that is not for this host is left to others.
+const FOREIGN_PATIENCE: Duration = Duration::from_secs(60);
+/// How many of them are remembered.
+const FOREIGN_MAX: usize = 65_536;
 
-/// What the core wants looked at: the body of the effect, and the result of `inquiries.begin`. Members that a later core
-/// may add are ignored.
+/// What the core wants looked at: the body of the effect, and an item of `inquiries.listDue`. Members that a later core may
+/// add are ignored.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Look {
-    inquiry_id: String,
-    tenant: String,
-    /// The two owners that it is between: pairs take turns.
-    pair: String,
+    message_id: String,
+    sender_incarnation_id: String,
+    /// The owner of the source, on whose account the look is made: owners take turns.
+    owner: String,
+    /// Which inquiry of the event it is; a fact about another one decides nothing.
+    fence: u64,
     resolver: String,
     resolver_digest: String,
     address: String,
-    pointer: Option<String>,
-    bytes_max: Option<f64>,
-    /// Which look it is.
-    fence: u32,
+    /// The JSON Pointer to the value that is wanted.
+    answer: Option<String>,
 }
 
-/// An inquiry that may be looked at again.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Due {
-    inquiry_id: String,
-    tenant: String,
-    pair: String,
-    resolver: String,
-    resolver_digest: String,
-    fence: u32,
+impl Look {
+    /// Names the inquiry in pools, logs and memory.
+    fn id(&self) -> String {
+        format!("{}/{}/{}#{}", self.owner, self.sender_incarnation_id, self.message_id, self.fence)
+    }
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Page {
-    items: Vec<Due>,
-    next_cursor: Option<String>,
+    items: Vec<Look>,
+}
+
+/// What is read of the event that `inquiries.begin` returns.
+#[derive(Deserialize)]
+struct Begun {
+    /// There once the evidence is judged: it was asked often enough.
+    checked: Option<String>,
 }
 
 /// One look on its way to a resolver.
 pub(super) struct Inquiry {
-    step: Step,
+    id: String,
+    look: Look,
+    /// Whether the commit that wants it has counted it.
+    counted: bool,
     resolver: Arc<DeclaredResolver>,
     overrun: Duration,
 }
 
-enum Step {
-    /// Counted by the commit that wants it.
-    Counted(Look),
-    /// To be counted first.
-    Due(Due),
-}
-
-impl Inquiry {
-    fn id(&self) -> &str {
-        match &self.step {
-            Step::Counted(look) => &look.inquiry_id,
-            Step::Due(due) => &due.inquiry_id,
-        }
-    }
-}
-
 impl Job for Inquiry {
     fn key(&self) -> &str {
-        self.id()
+        &self.id
     }
     fn allowance(&self, _now: Instant) -> Duration {
         self.resolver.deadline + self.overrun
     }
     fn lane(&self) -> &str {
-        match &self.step {
-            Step::Counted(look) => &look.pair,
-            Step::Due(due) => &due.pair,
-        }
+        &self.look.owner
     }
     fn source(&self) -> &str {
         &self.resolver.name
@@ -111,10 +97,7 @@ impl Core {
             let params = json!({
                 "resolver": resolver.name,
                 "digest": resolver.digest,
-                "kind": resolver.kind,
                 "producers": resolver.producers,
-                "deadlineMs": millis(resolver.deadline),
-                "bytesMax": resolver.bytes_max,
                 "idempotencyKey": self.recorder.new_key(),
             });
             let declared = self.caller.call(&self.config.tenant, "resolvers.declare", &params.to_string());
@@ -126,10 +109,7 @@ impl Core {
     /// Reads an effect. One that cannot be read, or that asks for what is not here, is left to the sweep of whoever can.
     pub(super) fn inquiry(&self, effect: &CallEffect) -> Option<Inquiry> {
         match serde_json::from_str::<Look>(&effect.body) {
-            Ok(look) => {
-                let resolver = self.known(&look.inquiry_id, &look.resolver, &look.resolver_digest)?;
-                Some(Inquiry { step: Step::Counted(look), resolver, overrun: self.config.overrun })
-            }
+            Ok(look) => self.queued(look, true),
             Err(error) => {
                 self.stats.unperformed.add();
                 self.note("effect-not-performed", &effect.key, "", "effect-unreadable", &error.to_string());
@@ -138,14 +118,38 @@ impl Core {
         }
     }
 
-    /// The resolver in the version that an inquiry is pinned to.
-    fn known(&self, id: &str, name: &str, digest: &str) -> Option<Arc<DeclaredResolver>> {
-        let resolver = self.resolvers.get(name).filter(|resolver| resolver.digest == digest);
-        if resolver.is_none() {
+    /// The look with its resolver, if this host has it in the version that the inquiry is pinned to.
+    fn queued(&self, look: Look, counted: bool) -> Option<Inquiry> {
+        let resolver = self.resolvers.get(&look.resolver);
+        let resolver = resolver.filter(|resolver| resolver.digest == look.resolver_digest).map(Arc::clone);
+        let Some(resolver) = resolver else {
+            self.foreign_inquiry(&look, counted);
+            return None;
+        };
+        Some(Inquiry { id: look.id(), look, counted, resolver, overrun: self.config.overrun })
+    }
+
+    /// Nobody here can look. Others may; where nobody does for a while, it counts as a look that saw nothing, so that the
+    /// event is not examined for ever.
+    fn foreign_inquiry(&self, look: &Look, counted: bool) {
+        let (id, now) = (look.id(), self.config.time.now());
+        let since = {
+            let mut foreign = lock(&self.foreign);
+            if foreign.len() >= FOREIGN_MAX {
+                foreign.clear();
+            }
+            *foreign.entry(id.clone()).or_insert(now)
+        };
+        if since == now {
             let detail = "this host does not have the resolver in the version that the inquiry is pinned to";
-            self.note_once(id, "inquiry-foreign", name, "resolver-changed", detail);
+            self.note("inquiry-foreign", &id, &look.resolver, "resolver-changed", detail);
         }
-        resolver.map(Arc::clone)
+        if !counted && now.saturating_duration_since(since) >= FOREIGN_PATIENCE {
+            lock(&self.foreign).remove(&id);
+            if let Err(refusal) = self.begin_look(look) {
+                self.note("inquiry-not-begun", &id, &look.resolver, &refusal.code, &refusal.detail);
+            }
+        }
     }
 
     /// Queues what may be looked at again, unless it is being looked at.
@@ -153,38 +157,25 @@ impl Core {
         if self.resolvers.is_empty() {
             return;
         }
-        let mut cursor: Option<String> = None;
-        for _ in 0..PAGES_MAX {
-            let page = match self.due(cursor.as_deref()) {
-                Ok(page) => page,
-                Err(refusal) => return self.note("sweep-failed", "", "", &refusal.code, &refusal.detail),
-            };
-            for due in page.items {
-                if stopping() {
-                    return;
-                }
-                if inquiries.place(&due.inquiry_id) != Place::Absent || self.recorder.holds(&due.inquiry_id) {
-                    continue;
-                }
-                if let Some(resolver) = self.known(&due.inquiry_id, &due.resolver, &due.resolver_digest) {
-                    let inquiry = Inquiry { step: Step::Due(due), resolver, overrun: self.config.overrun };
-                    // A closed pool means that the host is stopping; whoever comes next asks.
-                    let _ = inquiries.push(inquiry);
-                }
-            }
-            cursor = page.next_cursor;
-            if cursor.is_none() {
+        let params = json!({"limit": PAGE}).to_string();
+        let page = self.caller.call(&self.config.tenant, "inquiries.listDue", &params);
+        let page: Page = match page.and_then(|page| read(&page)) {
+            Ok(page) => page,
+            Err(refusal) => return self.note("sweep-failed", "", "", &refusal.code, &refusal.detail),
+        };
+        for look in page.items {
+            let id = look.id();
+            if stopping() {
                 return;
             }
+            if inquiries.place(&id) == Place::Absent
+                && !self.recorder.holds(&id)
+                && let Some(inquiry) = self.queued(look, false)
+            {
+                // A closed pool means that the host is stopping; whoever comes next asks.
+                let _ = inquiries.push(inquiry);
+            }
         }
-    }
-
-    fn due(&self, cursor: Option<&str>) -> Result<Page, Refusal> {
-        let mut params = json!({"limit": PAGE});
-        if let Some(cursor) = cursor {
-            params["cursor"] = json!(cursor);
-        }
-        read(&self.caller.call(&self.config.tenant, "inquiries.listDue", &params.to_string())?)
     }
 
     /// Looks, and records what was seen. Never fails and never panics on the resolver's account.
@@ -192,65 +183,52 @@ impl Core {
         if self.closing() {
             return;
         }
-        let Inquiry { step, resolver, .. } = inquiry;
-        let look = match step {
-            Step::Counted(look) => look,
-            Step::Due(due) => match self.begin_look(&due) {
-                Ok(look) => look,
-                // Another host was faster, or it is decided meanwhile; the next sweep knows.
+        let Inquiry { id, look, counted, resolver, .. } = inquiry;
+        if !counted {
+            match self.begin_look(&look) {
+                Ok(true) => {}
+                Ok(false) => return,
+                // It is decided meanwhile, or the store is busy; the next sweep knows.
                 Err(refusal) => {
-                    return self.note(
-                        "inquiry-not-begun",
-                        &due.inquiry_id,
-                        &due.resolver,
-                        &refusal.code,
-                        &refusal.detail,
-                    );
+                    return self.note("inquiry-not-begun", &id, &look.resolver, &refusal.code, &refusal.detail);
                 }
-            },
-        };
+            }
+        }
         (self.config.pause)("after-inquiry-before-look");
-        let question = Question {
-            address: look.address.clone(),
-            pointer: look.pointer.clone(),
-            bytes_max: look.bytes_max.map_or(u64::MAX, |bytes| bytes.max(0.0) as u64),
-        };
+        let question =
+            Question { address: look.address.clone(), pointer: look.answer.clone(), bytes_max: resolver.bytes_max };
         self.stats.looks.add();
-        let deadline = Instant::now() + resolver.deadline;
-        let fact = resolver.look(&question, deadline);
+        let fact = resolver.look(&question, Instant::now() + resolver.deadline);
         (self.config.pause)("after-look-before-record");
         if let Some(reason) = fact.reason() {
-            self.note("evidence-not-seen", &look.inquiry_id, &resolver.name, reason.code, &reason.detail);
+            self.note("evidence-not-seen", &id, &resolver.name, reason.code, &reason.detail);
         }
-        let fact = params(&look, &fact);
-        // A refusal is noted by `record`; the row stays due, and the core counts the looks.
-        let _ = self.record(Record::fact(&self.recorder, &look.tenant, &look.inquiry_id, fact));
+        // A refusal is noted by `record`; what is not decided stays due, and the core counts the looks.
+        let _ = self.record(Record::fact(&self.recorder, &self.config.tenant, &id, params(&look, &fact)));
     }
 
-    fn begin_look(&self, due: &Due) -> Result<Look, Refusal> {
+    /// Counts a look before it is made. Whether it may be made: the core ends an inquiry that was asked often enough.
+    fn begin_look(&self, look: &Look) -> Result<bool, Refusal> {
         let params = json!({
-            "inquiryId": due.inquiry_id, "fence": due.fence, "idempotencyKey": self.recorder.new_key(),
+            "messageId": look.message_id, "senderIncarnationId": look.sender_incarnation_id, "owner": look.owner,
+            "fence": look.fence, "idempotencyKey": self.recorder.new_key(),
         });
-        read(&self.caller.call(&due.tenant, "inquiries.begin", &params.to_string())?)
+        let begun: Begun = read(&self.caller.call(&self.config.tenant, "inquiries.begin", &params.to_string())?)?;
+        Ok(begun.checked.is_none())
     }
 }
 
 /// The params of `inquiries.record`, but for the key.
 fn params(look: &Look, fact: &Fact) -> Value {
-    let mut seen = Map::new();
-    seen.insert("result".into(), fact.word().into());
-    if let Fact::Found(found) = fact {
-        seen.insert("digest".into(), found.digest.clone().into());
-        seen.insert("length".into(), found.length.into());
-        // As a text: what is in it is for the core to read.
-        if let Some(value) = &found.value {
-            seen.insert("value".into(), value.clone().into());
-        }
+    let mut params = json!({
+        "messageId": look.message_id, "senderIncarnationId": look.sender_incarnation_id, "owner": look.owner,
+        "fence": look.fence, "resolverDigest": look.resolver_digest, "result": fact.word(),
+    });
+    // The value is in canonical form: what cannot be read again is no value.
+    if let Fact::Found(found) = fact
+        && let Some(value) = found.value.as_deref().and_then(|value| serde_json::from_str(value).ok())
+    {
+        params["value"] = value;
     }
-    if let Some(reason) = fact.reason() {
-        seen.insert("reason".into(), reason.code.into());
-    }
-    json!({
-        "inquiryId": look.inquiry_id, "fence": look.fence, "resolverDigest": look.resolver_digest, "fact": seen,
-    })
+    params
 }
