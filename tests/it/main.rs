@@ -7,6 +7,7 @@ mod conformance;
 mod contract;
 mod differential;
 mod embedded;
+mod evidence;
 mod generated;
 mod guarantees;
 mod layering;
