@@ -5,6 +5,7 @@
 
 pub(crate) mod accepted;
 pub(crate) mod access;
+pub(crate) mod asking;
 pub(crate) mod capabilities;
 pub(crate) mod capability;
 pub(crate) mod convey;

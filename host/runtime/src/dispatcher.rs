@@ -224,8 +224,8 @@ impl Dispatcher {
     }
 
     /// As [`Dispatcher::start`], but without any thread: nothing happens until [`Dispatcher::call_one`],
-    /// [`Dispatcher::ask_one`], [`Dispatcher::look_one`] or [`Dispatcher::sweep`] is called, and then on that thread. For whoever decides himself
-    /// what happens next, such as a simulation.
+    /// [`Dispatcher::ask_one`], [`Dispatcher::look_one`] or [`Dispatcher::sweep`] is called, and then on that thread. For
+    /// whoever decides himself what happens next, such as a simulation.
     pub fn by_hand(caller: Arc<dyn Caller>, profiles: Vec<Profile>, config: Config) -> Result<Self, StartError> {
         let core = Self::declared(caller, profiles, config)?;
         let calls = Pool::by_hand("adapter-call", core.calls_work());
@@ -250,7 +250,8 @@ impl Dispatcher {
         self.inquiries.run_one(self.core.config.time.now())
     }
 
-    /// One sweep over the unresolved attempts, over the inquiries that are due, and over the records that the store did not take.
+    /// One sweep over the unresolved attempts, over the inquiries that are due, and over the records that the store did not
+    /// take.
     pub fn sweep(&self) {
         let now = self.core.config.time.now();
         self.calls.look(now);

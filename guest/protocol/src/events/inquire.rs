@@ -1,5 +1,5 @@
 //! `inquiries.listDue`, `inquiries.begin`, `inquiries.record`: what the host is asked to look at, and what it found. The
-//! commit that wants it also returns a call to ask at once; the index makes it certain. Asking twice harms nobody.
+//! index makes it certain that somebody asks; asking twice harms nobody.
 
 use crate::Rule;
 use crate::delivery::{
@@ -8,6 +8,7 @@ use crate::delivery::{
 };
 use crate::documents::{self, Kind};
 use crate::events::{
+    asking::{next, put},
     event::Event,
     judge::{self, Choice, Fact},
     receive,
@@ -18,7 +19,7 @@ use crate::generated::limits;
 use crate::generated::machines::Verification;
 use crate::json::{self, Writer};
 use crate::kernel::{
-    Effect, EffectKind, Query,
+    Query,
     context::Context,
     fields::Fields,
     flow::{Flow, damaged},
@@ -28,42 +29,11 @@ use crate::kernel::{
     records::Row,
 };
 use crate::rules::check;
-use crate::time;
-use alloc::{format, string::String, vec::Vec};
+use alloc::{string::String, vec::Vec};
 
 /// The events that are examined and whose inquiry may be asked by `now`.
 fn find_due(tenant: &str, now: i64, limit: u32) -> Query {
     keys::numbered(life::COLLECTION, "inquiry", &[tenant], 0, Some(now.saturating_add(1)), limit)
-}
-
-/// When an inquiry that was asked `asked` times may be asked again.
-pub(crate) fn next(now: i64, asked: i64) -> i64 {
-    let doubled = (1..asked).fold(limits::INQUIRY_BACKOFF_MS, |wait, _| wait.saturating_mul(2));
-    now.saturating_add(doubled)
-}
-
-/// Asks the host at once, from memory.
-pub(crate) fn ask(cx: &mut Context<'_>, life: &Row<Life>) {
-    let Some(inquiry) = life.record.event.as_ref().and_then(|part| part.inquiry.as_ref()) else { return };
-    let mut w = Writer::new();
-    put(&mut w, life, inquiry);
-    let key = format!("{}#{}", life.id, inquiry.fence);
-    cx.effects.push(Effect { kind: EffectKind::Call, name: "inquiry.ask".into(), key, body: w.finish() });
-}
-
-fn put(w: &mut Writer, life: &Row<Life>, inquiry: &Inquiry) {
-    w.begin_object();
-    w.member_str("messageId", &life.record.message);
-    w.member_str("senderIncarnationId", &life.record.sender.incarnation);
-    w.member_str("owner", &life.record.sender.owner);
-    w.member_int("fence", inquiry.fence);
-    w.member_str("resolver", &inquiry.resolver);
-    w.member_str("resolverDigest", &inquiry.resolver_digest);
-    w.member_str("address", &inquiry.address);
-    w.member_str("answer", &inquiry.answer);
-    w.member_int("asked", inquiry.asked);
-    w.member_str("next", &time::format(inquiry.next));
-    w.end_object();
 }
 
 /// `inquiries.listDue`.

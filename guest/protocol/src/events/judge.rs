@@ -8,9 +8,9 @@ use crate::delivery::{
 };
 use crate::events::{
     accepted::{self, Accepted},
+    asking::{self, next},
     capability::Capability,
     event::Event,
-    inquire::{self, next},
     resolvers::Resolver,
     stages,
     thread::Thread,
@@ -251,7 +251,7 @@ pub(crate) fn decide(
     release(cx, life)?;
     let told = told(life)?;
     if examines {
-        inquire::ask(cx, &scene.life);
+        asking::ask(cx, &scene.life);
     }
     record(cx, scene, &facts, "event-decided", told)
 }

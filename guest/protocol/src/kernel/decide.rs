@@ -190,7 +190,8 @@ pub(crate) fn refusal(error: Error, disclose: bool) -> Decision {
 
 /// The JSON-RPC error object for a caller.
 pub(crate) fn error_object(error: &Error, disclose: bool) -> String {
-    let silent = matches!(error.code, Code::NotVisible | Code::PolicyDenied) && !disclose;
+    // What is not visible looks the same to everybody: which of its rules it was would tell what there is.
+    let silent = error.code == Code::NotVisible || (error.code == Code::PolicyDenied && !disclose);
     let (pointer, detail) = match (silent, error.code) {
         (false, _) => (error.pointer.as_str(), error.detail.as_str()),
         (true, Code::PolicyDenied) => ("", "no current grant allows this"),

@@ -104,7 +104,8 @@ impl<J: Job> Clone for Pool<J> {
 }
 
 impl<J: Job> Pool<J> {
-    /// Starts `workers` threads and a watch thread. A lane or a source has at most half of the workers. The error is that of the operating system.
+    /// Starts `workers` threads and a watch thread. A lane or a source has at most half of the workers. The error is that of
+    /// the operating system.
     pub fn start(name: &'static str, workers: usize, spares_max: usize, work: Work<J>) -> io::Result<Self> {
         let state = Mutex::new(State::new(workers.div_ceil(2)));
         let (ready, nearer, idle) = (Condvar::new(), Condvar::new(), Condvar::new());

@@ -1,4 +1,5 @@
-//! The thread that goes over the unresolved attempts, over the inquiries that are due, and over the records that the store did not take.
+//! The thread that goes over the unresolved attempts, over the inquiries that are due, and over the records that the store
+//! did not take.
 
 use super::{Ask, Unresolved, each_unresolved, plan::Clocks, plan::Plan};
 use crate::dispatcher::{

@@ -86,6 +86,11 @@ fn shaped(effect: &Effect, operation: &Operation) {
     let body: Other = serde_json::from_str(&effect.body).expect("arguments are JSON");
     let begins = matches!(operation.name, "adapter.beginSubmission" | "adapter.acceptAndBegin");
     match effect.kind {
+        // To look at evidence changes nothing outside; what is found is held against the fence.
+        EffectKind::Call if effect.name == "inquiry.ask" => {
+            assert!(!begins && body["fence"].is_u64(), "{} asks for {body}", operation.name);
+            assert!(effect.key.ends_with(&format!("#{}", body["fence"])), "{}", effect.key);
+        }
         EffectKind::Call => {
             assert!(begins, "{} calls outside", operation.name);
             assert_eq!(body["submissionId"], effect.key.as_str());
