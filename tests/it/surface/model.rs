@@ -203,6 +203,7 @@ impl Model {
             "adapterRef" => return Some(json!({"kind": random.pick(&PROFILES), "session": "one"})),
             "contextEvidence" => return Some(self.evidence(choice)),
             "interruption-result" => return self.interruption(choice, random),
+            "setting" => return Some(json!({"value": "strict", "order": ["loose", "strict"]})),
             "taskInput" => return Some(self.input(method, choice)),
             "verification-attestation" if random.once_in(2) => return None,
             _ => {}
@@ -242,7 +243,9 @@ impl Model {
                 Some(last.map_or(Value::Null, |(_, version)| (*version).into()))
             }
             "proposalId" => self.proposals.back().map(|proposal| proposal["proposalId"].clone()),
-            "source" => self.proposals.back().map(|proposal| proposal["source"].clone()),
+            "source" if method.starts_with("relationships.") => {
+                self.proposals.back().map(|proposal| proposal["source"].clone())
+            }
             "owner" | "sourceOwner" | "targetOwner" if !random.once_in(12) => Some("user:alice".into()),
             "reasonCode" if random.once_in(2) => Some("other".into()),
             "timeoutMs" => Some(random.below(40).into()),

@@ -9,7 +9,7 @@ use crate::documents::{self, Kind};
 use crate::events::{
     accepted::{self, Accepted},
     capability::{self, Capability},
-    event::{self, Event},
+    event::Event,
     judge::{self, Choice, Facts},
     resolvers::{self, Resolver},
     show,
@@ -23,7 +23,6 @@ use crate::kernel::{
     context::Context,
     fields::Fields,
     flow::{Flow, damaged, not_visible},
-    names::only,
     records::Row,
 };
 use crate::rules::check;
@@ -69,19 +68,11 @@ fn take(cx: &mut Context<'_>, from: Decision, choice: Choice) -> Flow<String> {
 
 /// The event that the params name with everyone concerned, for somebody who has a part in it.
 fn open(cx: &mut Context<'_>) -> Flow<(Scene, Role)> {
-    let life = named(cx, |cx, life| show::side(cx, life).is_some())?;
+    let life = show::named(cx, |cx, life| show::side(cx, life).is_some())?;
     for id in rows(cx, &life.record) {
         cx.want(id.0, &id.1);
     }
     cx.scene_of(life, with_message)
-}
-
-/// The only event with the ids that the params name, among those that the caller has a part in.
-pub(crate) fn named(cx: &mut Context<'_>, sees: impl Fn(&Context<'_>, &Life) -> bool) -> Flow<Row<Life>> {
-    let query = event::find(cx.tenant(), cx.params.text("sourceThread")?, cx.params.text("eventId")?);
-    let mut seen = cx.crowd(&query)?.iter().map(Life::read).collect::<Flow<alloc::vec::Vec<_>>>()?;
-    seen.retain(|row| sees(cx, &row.record));
-    only(seen, cx.owner_in("owner"), |row| &row.record.sender.owner)
 }
 
 /// The rows of both threads, of the capability and of the subject.

@@ -4,8 +4,7 @@
 use crate::delivery::life::{EventPart, Life};
 use crate::digest::{hex, sha256};
 use crate::events::{
-    event::find_trail,
-    receive::named,
+    event::{self, find_trail},
     thread::{Thread, ThreadName, after_place, place_of},
 };
 use crate::generated::machines::Decision;
@@ -15,6 +14,7 @@ use crate::kernel::{
     context::Context,
     fields::Fields,
     flow::{Flow, damaged, not_visible},
+    names::only,
     pages::page,
     records::{Row, put_text},
 };
@@ -32,6 +32,14 @@ pub(crate) fn side(cx: &Context<'_>, life: &Life) -> Option<bool> {
         PrincipalKind::Policy | PrincipalKind::Operator => Some(true),
         _ => None,
     }
+}
+
+/// The only event with the ids that the params name, among those that the caller has a part in.
+pub(crate) fn named(cx: &mut Context<'_>, sees: impl Fn(&Context<'_>, &Life) -> bool) -> Flow<Row<Life>> {
+    let query = event::find(cx.tenant(), cx.params.text("sourceThread")?, cx.params.text("eventId")?);
+    let mut seen = cx.crowd(&query)?.iter().map(Life::read).collect::<Flow<alloc::vec::Vec<_>>>()?;
+    seen.retain(|row| sees(cx, &row.record));
+    only(seen, cx.owner_in("owner"), |row| &row.record.sender.owner)
 }
 
 /// `events.get`: for both ends, their owners, policies and the operator.

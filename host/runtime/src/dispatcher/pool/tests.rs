@@ -136,6 +136,11 @@ fn neither_a_lane_nor_a_source_has_more_than_half_of_the_workers() {
     for key in ["a1", "a2", "a3", "a4", "a5"] {
         pool.push(slow(key, "a", "one")).ok().unwrap();
     }
+    let until = Instant::now() + SOON;
+    while pool.load() != (3, 2, 0) {
+        assert!(Instant::now() < until, "two of five run: {:?}", pool.load());
+        std::thread::yield_now();
+    }
     // Another pair is served meanwhile, but not from the source that is held.
     pool.push(Item { lane: "b", source: "one", ..item("waits", &done) }).ok().unwrap();
     for n in 0..10 {
